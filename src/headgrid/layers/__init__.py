@@ -1,0 +1,8 @@
+"""Small parts without attention."""
+
+from headgrid.layers.classifier import MeanPoolClassifier
+from headgrid.layers.feed_forward import Activation, FeedForward
+from headgrid.layers.head_mixing import HeadMixing
+from headgrid.layers.pixel_concatenation import PixelConcatenation
+
+__all__ = ["Activation", "FeedForward", "HeadMixing", "MeanPoolClassifier", "PixelConcatenation"]

@@ -1,0 +1,28 @@
+"""The terms of an attention score. A score is a sum of terms, each chosen by the type of its config."""
+
+from headgrid.scores.content import AbsoluteContentConfig, ContentConfig
+from headgrid.scores.initialization import GridCenters, RandomCenters
+from headgrid.scores.learned_position import LearnedPositionConfig
+from headgrid.scores.position import GeneralizedQuadraticConfig, QuadraticConfig
+from headgrid.scores.query_position import QueryPositionConfig
+from headgrid.scores.score import Score, ScoreTermConfig
+from headgrid.scores.term import HeadShape, ScoreParts, ScoreTerm, Structure
+from headgrid.scores.transformer_xl import TransformerXLConfig
+
+__all__ = [
+    "AbsoluteContentConfig",
+    "ContentConfig",
+    "GeneralizedQuadraticConfig",
+    "GridCenters",
+    "HeadShape",
+    "LearnedPositionConfig",
+    "QuadraticConfig",
+    "QueryPositionConfig",
+    "RandomCenters",
+    "Score",
+    "ScoreParts",
+    "ScoreTerm",
+    "ScoreTermConfig",
+    "Structure",
+    "TransformerXLConfig",
+]

@@ -1,0 +1,7 @@
+"""Blocks of attention, and stacks of blocks."""
+
+from headgrid.stacks.paper_block import PaperBlock, PaperBlockConfig
+from headgrid.stacks.plain import PlainStack
+from headgrid.stacks.report_block import ReportBlock, ReportBlockConfig
+
+__all__ = ["PaperBlock", "PaperBlockConfig", "PlainStack", "ReportBlock", "ReportBlockConfig"]

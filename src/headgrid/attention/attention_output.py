@@ -1,0 +1,20 @@
+"""What an attention layer hands back."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+from headgrid.axes import AttentionWeights, Pixels
+
+
+@dataclass(frozen=True)
+class AttentionOutput:
+    """The result of an attention layer and, on request, how it came about."""
+
+    values: Pixels
+    """The layer's output."""
+    weights: AttentionWeights | None
+    """The attention weights before dropout, if they were asked for."""
+    key: Float[Tensor, "b n h w d"] | None
+    """The projected key, if the score uses one."""

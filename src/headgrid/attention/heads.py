@@ -1,0 +1,36 @@
+"""How wide a head is (the remark on D_h and D_out in section 3.1) and how values become outputs."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class FullHeads:
+    """D_h = D_out: every head is as wide as a pixel, so that it can hold a whole filter matrix."""
+
+    def head_dim(self, dim: int, num_heads: int) -> int:
+        return dim
+
+
+@dataclass(frozen=True)
+class SplitHeads:
+    """D_h = D_out / N_h: the heads share the width, as in most transformers; their matrices have rank D_h."""
+
+    def head_dim(self, dim: int, num_heads: int) -> int:
+        if dim % num_heads:
+            raise ValueError(
+                f"split heads need a width divisible by the number of heads: {dim} is not by {num_heads}"
+            )
+        return dim // num_heads
+
+
+@dataclass(frozen=True)
+class MergedValues:
+    """Heads average the raw pixels; one linear layer is value and output matrix of all (equation 11)."""
+
+
+@dataclass(frozen=True)
+class ProjectedValues:
+    """A value projection for every head, then an output projection with bias (equations 1 and 4)."""
+
+    bias: bool = False
+    """Whether the value projection has a bias."""

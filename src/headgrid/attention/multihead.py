@@ -1,0 +1,125 @@
+"""Multi-head self-attention on images: equations 4, 6 and 11, with any sum of scores."""
+
+from dataclasses import dataclass, field
+
+import torch.nn.functional as F
+from einops import rearrange
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headgrid.attention.attention_output import AttentionOutput
+from headgrid.attention.dropout import DropoutPerBatch, DropoutPerImage
+from headgrid.attention.heads import FullHeads, MergedValues, ProjectedValues, SplitHeads
+from headgrid.axes import Pixels
+from headgrid.layers import HeadMixing
+from headgrid.ops import (
+    apply_attention,
+    attention_weights,
+    fused_attention,
+    separable_attention,
+    shared_attention,
+)
+from headgrid.scores import HeadShape, QuadraticConfig, Score, ScoreParts, ScoreTermConfig, Structure
+
+
+@dataclass(frozen=True)
+class MultiheadAttentionConfig:
+    """Multi-head attention: how many heads, what they score, how wide they are."""
+
+    num_heads: int = 9
+    """Number of heads N_h; 9 can express a 3 x 3 convolution."""
+    scores: tuple[ScoreTermConfig, ...] = (QuadraticConfig(),)
+    """The terms of the attention score; they are added."""
+    heads: FullHeads | SplitHeads = field(default_factory=FullHeads)
+    """Width of a head: that of a pixel, or the pixel's split between the heads."""
+    values: MergedValues | ProjectedValues = field(default_factory=MergedValues)
+    """Whether heads average raw pixels or projected values."""
+    query_key_bias: bool = True
+    """Whether the query and key projections have a bias."""
+    dropout: DropoutPerBatch | DropoutPerImage = field(default_factory=DropoutPerBatch)
+    """Dropout on the attention weights."""
+
+    def build(self, dim: int, grid: tuple[int, int]) -> "MultiheadAttention":
+        """The layer for pixels of ``dim`` channels, with learned tables for maps of up to ``grid`` pixels."""
+        return MultiheadAttention(self, dim, grid)
+
+
+class MultiheadAttention(nn.Module):
+    """``MHSA(X)_q = sum_h (sum_k softmax(A^h_q)_k X_k) W^h + b_out`` (equation 12).
+
+    Without ``record`` the layer takes the fastest exact path that the score's structure allows: separable scores
+    never build a map, shared maps are built once for a batch, content goes through the fused kernel. With
+    ``record`` it computes and returns the weights explicitly; the values are the same.
+    """
+
+    def __init__(self, config: MultiheadAttentionConfig, dim: int, grid: tuple[int, int]) -> None:
+        super().__init__()
+        if config.num_heads < 1:
+            raise ValueError(f"attention needs at least one head, got num_heads = {config.num_heads}")
+        head_dim = config.heads.head_dim(dim, config.num_heads)
+        if isinstance(config.values, MergedValues) and head_dim != dim:
+            raise ValueError("merged values are as wide as a pixel: split heads need projected values")
+        self.num_heads, self.head_dim = config.num_heads, head_dim
+        self.dropout = config.dropout
+        self.score = Score(config.scores, HeadShape(config.num_heads, dim, head_dim, grid))
+        if self.score.structure is Structure.CONTENT and isinstance(config.dropout, DropoutPerBatch):
+            raise ValueError("weights that depend on the image have a dropout mask per image: use DropoutPerImage")
+        width = config.num_heads * head_dim
+        self.query = nn.Linear(dim, width, bias=config.query_key_bias) if self.score.uses_query else None
+        self.key = nn.Linear(dim, width, bias=config.query_key_bias) if self.score.uses_key else None
+        self.value = (
+            nn.Linear(dim, width, bias=config.values.bias) if isinstance(config.values, ProjectedValues) else None
+        )
+        self.mixing = HeadMixing(config.num_heads, head_dim, dim)
+
+    def forward(
+        self, pixels: Pixels, key: Float[Tensor, "b n h w d"] | None = None, record: bool = False
+    ) -> AttentionOutput:
+        """Attends from every pixel to every pixel; a ``key`` that is given replaces the layer's own."""
+        encoded = self.score.encode(pixels)
+        query = None if self.query is None else self._split(self.query(encoded))
+        if key is None and self.key is not None:
+            key = self._split(self.key(encoded))
+        values = pixels if self.value is None else self._split(self.value(pixels))
+        parts = self.score(tuple(pixels.shape[1:3]), query, key)
+        if record:
+            heads, weights = self._explicit(parts, values)
+        else:
+            heads, weights = self._fast(parts, values), None
+        return AttentionOutput(self.mixing(heads), weights, key)
+
+    def weights(self, height: int, width: int) -> Float[Tensor, "n h w y x"]:
+        """The weights on a map of any size, for scores that do not depend on the image."""
+        if self.score.structure is Structure.CONTENT:
+            raise ValueError("the attention weights depend on the image: run the layer with record=True")
+        parts = self.score((height, width))
+        return attention_weights(rows=parts.rows, columns=parts.columns, dense=parts.dense)[0]
+
+    def _split(self, projected: Float[Tensor, "b h w nd"]) -> Float[Tensor, "b n h w d"]:
+        return rearrange(projected, "b h w (n d) -> b n h w d", n=self.num_heads)
+
+    def _explicit(self, parts: ScoreParts, values: Tensor) -> tuple[Tensor, Tensor]:
+        weights = attention_weights(parts.query, parts.key, parts.rows, parts.columns, parts.dense)
+        if isinstance(self.dropout, DropoutPerBatch):
+            applied = F.dropout(weights, self.dropout.probability, self.training)
+            applied = applied.expand(len(values), -1, -1, -1, -1, -1)
+        else:
+            applied = weights.expand(len(values), -1, -1, -1, -1, -1)
+            applied = F.dropout(applied, self.dropout.probability, self.training)
+        heads = apply_attention(applied, values)
+        return heads, weights.expand(len(values), -1, -1, -1, -1, -1)
+
+    def _fast(self, parts: ScoreParts, values: Tensor) -> Tensor:
+        probability = self.dropout.probability if self.training else 0.0
+        if self.score.structure is Structure.CONTENT:
+            return fused_attention(
+                values, parts.query, parts.key, parts.rows, parts.columns, parts.dense, probability
+            )
+        if self.score.structure is Structure.SEPARABLE and not probability:
+            assert parts.rows is not None
+            assert parts.columns is not None
+            return separable_attention(parts.rows[0, :, :, 0], parts.columns[0, :, 0], values)
+        if self.score.structure is Structure.SHARED or isinstance(self.dropout, DropoutPerBatch):
+            weights = attention_weights(rows=parts.rows, columns=parts.columns, dense=parts.dense)[0]
+            return shared_attention(F.dropout(weights, probability, self.training), values)
+        return self._explicit(parts, values)[0]

@@ -1,0 +1,91 @@
+"""The attention-only image classifier of Cordonnier et al. (section 4.1), and of the report about it."""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal, overload
+
+from torch import nn
+
+from headgrid.attention import AttentionOutput, MultiheadAttentionConfig
+from headgrid.axes import Images, Logits
+from headgrid.layers import MeanPoolClassifier, PixelConcatenation
+from headgrid.stacks import PaperBlockConfig, PlainStack, ReportBlockConfig
+
+
+@dataclass(frozen=True)
+class FullyAttentionalConfig:
+    """Attention-only classifier: pixel concatenation, blocks of attention, mean over pixels, Linear."""
+
+    dim: int = 400
+    """Channels of a pixel, D."""
+    num_layers: int = 6
+    """Number of blocks, L."""
+    pixel_concatenation: int = 2
+    """Side of the cells whose pixels are concatenated at the input; 1 leaves the image as it is."""
+    attention: MultiheadAttentionConfig = field(default_factory=MultiheadAttentionConfig)
+    """The attention of each block."""
+    block: PaperBlockConfig | ReportBlockConfig = field(default_factory=PaperBlockConfig)
+    """What stands around the attention: the paper's block or the report's."""
+    heads_per_layer: tuple[int, ...] | None = None
+    """Number of heads of each layer where they differ, as after pruning."""
+    image_size: tuple[int, int] = (32, 32)
+    """Rows and columns of the images that learned encodings are built for; other models take any size."""
+    num_channels: int = 3
+    """Channels of the images."""
+    num_classes: int = 10
+    """Number of classes."""
+
+    def build(self) -> "FullyAttentional":
+        return FullyAttentional(self)
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of pixels in the attention layers."""
+        rows, columns = self.image_size
+        cell = self.pixel_concatenation
+        if rows % cell or columns % cell:
+            raise ValueError(f"image_size {rows} x {columns} must be a multiple of pixel_concatenation {cell}")
+        return rows // cell, columns // cell
+
+
+class FullyAttentional(nn.Module):
+    """Images in, logits out; on request the attention of every layer by name."""
+
+    def __init__(self, config: FullyAttentionalConfig) -> None:
+        super().__init__()
+        heads = config.heads_per_layer or (config.attention.num_heads,) * config.num_layers
+        if len(heads) != config.num_layers:
+            raise ValueError(f"heads_per_layer names {len(heads)} layers and the model has {config.num_layers}")
+        self.config = config
+        self.pixel_concatenation = PixelConcatenation(config.pixel_concatenation)
+        self.embedding = nn.Linear(config.num_channels * config.pixel_concatenation**2, config.dim)
+        self.stack = PlainStack(
+            config.block.build(replace(config.attention, num_heads=num_heads), config.dim, config.grid)
+            for num_heads in heads
+        )
+        self.classifier = MeanPoolClassifier(config.dim, config.num_classes)
+
+    @overload
+    def forward(self, images: Images, record: Literal[False] = False) -> Logits: ...
+    @overload
+    def forward(self, images: Images, record: Literal[True]) -> tuple[Logits, dict[str, AttentionOutput]]: ...
+    def forward(self, images: Images, record: bool = False) -> Logits | tuple[Logits, dict[str, AttentionOutput]]:
+        """Logits; with ``record`` also what each layer's attention gave, weights included.
+
+        The names are those of the layers' modules: ``model.get_submodule("stack.blocks.0.attention")``.
+        """
+        pixels = self.embedding(self.pixel_concatenation(images))
+        pixels, outputs = self.stack(pixels, record)
+        logits = self.classifier(pixels)
+        if not record:
+            return logits
+        return logits, {f"stack.blocks.{layer}.attention": output for layer, output in enumerate(outputs)}
+
+
+def enlarge_tables(model: FullyAttentional, image_size: tuple[int, int]) -> FullyAttentional:
+    """Stretches every learned table of the model, in place, to images of another size; returns the model."""
+    config = replace(model.config, image_size=image_size)
+    for module in model.modules():
+        if hasattr(module, "enlarge"):
+            module.enlarge(config.grid)  # type: ignore[operator]
+    model.config = config
+    return model

@@ -1,0 +1,54 @@
+"""Content scores and relative scores in one fused kernel, without an N x N bias.
+
+The row score of a query is appended to its query vector and a one-hot code of the row to each key, likewise
+for columns: the dot product of the longer vectors is the whole score, so scaled dot-product attention does
+all of it and no map is ever stored.
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+
+def fused_attention(
+    values: Float[Tensor, "b h w v"] | Float[Tensor, "b n h w v"],
+    query: Float[Tensor, "b n h w d"] | None = None,
+    key: Float[Tensor, "b n h w d"] | None = None,
+    rows: Float[Tensor, "#b n h #w h"] | None = None,
+    columns: Float[Tensor, "#b n #h w w"] | None = None,
+    dense: Float[Tensor, "n h w h w"] | None = None,
+    dropout: float = 0.0,
+) -> Float[Tensor, "b h w n v"]:
+    """Softmax attention with the score ``query . key + rows + columns + dense`` (no other scaling).
+
+    The arguments are those of `headgrid.ops.attention_weights`; keys and queries are the same pixels.
+    """
+    batch, (height, width) = len(values), values.shape[-3:-1]
+    num_heads = next(part.shape[1] for part in (query, rows, columns, values) if part is not None)
+    if values.dim() == 4:
+        values = values[:, None].expand(-1, num_heads, -1, -1, -1)
+    all_pixels = (batch, num_heads, height, width, -1)
+
+    long_query, long_key = [], []
+    if query is not None and key is not None:
+        long_query.append(query)
+        long_key.append(key)
+    if rows is not None:
+        long_query.append(rows.expand(all_pixels))
+        long_key.append(torch.eye(height).to(values)[:, None, :].expand(all_pixels))
+    if columns is not None:
+        long_query.append(columns.expand(all_pixels))
+        long_key.append(torch.eye(width).to(values)[None, :, :].expand(all_pixels))
+
+    # The flash kernel of the CPU wants queries, keys and values of one width: pad the shorter with zeros.
+    parts = [torch.cat(long_query, dim=-1), torch.cat(long_key, dim=-1), values]
+    longest = max(part.shape[-1] for part in parts)
+    output = F.scaled_dot_product_attention(
+        *(F.pad(part, (0, longest - part.shape[-1])).flatten(2, 3) for part in parts),
+        attn_mask=None if dense is None else dense.flatten(3).flatten(1, 2)[None],
+        dropout_p=dropout,
+        scale=1.0,
+    )
+    output = output[..., : values.shape[-1]].unflatten(2, (height, width))
+    return output.permute(0, 2, 3, 1, 4)

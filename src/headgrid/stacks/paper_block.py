@@ -1,0 +1,50 @@
+"""The block of Cordonnier et al. (attention-cnn): post-norm, with one more Linear after the attention."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headgrid.attention import AttentionOutput, MultiheadAttentionConfig
+from headgrid.axes import Pixels
+from headgrid.layers import Activation, FeedForward
+
+
+@dataclass(frozen=True)
+class PaperBlockConfig:
+    """The paper's block: attention, Linear, dropout, norm; feed-forward, dropout, norm."""
+
+    hidden_dim: int = 512
+    """Width between the two layers of the feed-forward part."""
+    activation: Activation = "gelu"
+    """Activation of the feed-forward part."""
+    dropout: float = 0.1
+    """Dropout after the attention and after the feed-forward part."""
+    norm_epsilon: float = 1e-12
+    """Epsilon of the layer norms."""
+
+    def build(self, attention: MultiheadAttentionConfig, dim: int, grid: tuple[int, int]) -> "PaperBlock":
+        return PaperBlock(self, attention, dim, grid)
+
+
+class PaperBlock(nn.Module):
+    """``u = LN(x + Linear(attention(x)))``, then ``LN(u + feed_forward(u))``; dropout on both branches."""
+
+    def __init__(
+        self, config: PaperBlockConfig, attention: MultiheadAttentionConfig, dim: int, grid: tuple[int, int]
+    ) -> None:
+        super().__init__()
+        self.attention = attention.build(dim, grid)
+        self.projection = nn.Linear(dim, dim)
+        self.attention_norm = nn.LayerNorm(dim, eps=config.norm_epsilon)
+        self.feed_forward = FeedForward(dim, config.hidden_dim, config.activation)
+        self.feed_forward_norm = nn.LayerNorm(dim, eps=config.norm_epsilon)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self, pixels: Pixels, key: Float[Tensor, "b n h w d"] | None = None, record: bool = False
+    ) -> tuple[Pixels, AttentionOutput]:
+        attended = self.attention(pixels, key, record)
+        pixels = self.attention_norm(pixels + self.dropout(self.projection(attended.values)))
+        pixels = self.feed_forward_norm(pixels + self.dropout(self.feed_forward(pixels)))
+        return pixels, attended
