@@ -39,9 +39,9 @@ class MultiheadAttentionConfig:
     dropout: DropoutPerBatch | DropoutPerImage = field(default_factory=DropoutPerBatch)
     """Dropout on the attention weights."""
 
-    def build(self, dim: int, grid: tuple[int, int]) -> "MultiheadAttention":
+    def build(self, dim: int, grid: tuple[int, int], output_dim: int | None = None) -> "MultiheadAttention":
         """The layer for pixels of ``dim`` channels, with learned tables for maps of up to ``grid`` pixels."""
-        return MultiheadAttention(self, dim, grid)
+        return MultiheadAttention(self, dim, grid, output_dim)
 
 
 class MultiheadAttention(nn.Module):
@@ -52,7 +52,13 @@ class MultiheadAttention(nn.Module):
     ``record`` it computes and returns the weights explicitly; the values are the same.
     """
 
-    def __init__(self, config: MultiheadAttentionConfig, dim: int, grid: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        config: MultiheadAttentionConfig,
+        dim: int,
+        grid: tuple[int, int],
+        output_dim: int | None = None,
+    ) -> None:
         super().__init__()
         if config.num_heads < 1:
             raise ValueError(f"attention needs at least one head, got num_heads = {config.num_heads}")
@@ -70,7 +76,7 @@ class MultiheadAttention(nn.Module):
         self.value = (
             nn.Linear(dim, width, bias=config.values.bias) if isinstance(config.values, ProjectedValues) else None
         )
-        self.mixing = HeadMixing(config.num_heads, head_dim, dim)
+        self.mixing = HeadMixing(config.num_heads, head_dim, dim if output_dim is None else output_dim)
 
     def forward(
         self, pixels: Pixels, key: Float[Tensor, "b n h w d"] | None = None, record: bool = False

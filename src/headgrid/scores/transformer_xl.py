@@ -7,7 +7,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headgrid.encodings import LearnedRelativeConfig, SinusoidalRelativeConfig
+from headgrid.encodings import (
+    LearnedRelative,
+    LearnedRelativeConfig,
+    SinusoidalRelative,
+    SinusoidalRelativeConfig,
+)
 from headgrid.scores.term import HeadShape, ScoreParts, ScoreTerm, Structure
 
 
@@ -32,9 +37,11 @@ class TransformerXLScore(ScoreTerm):
     uses_query = True
     uses_key = True
 
-    def __init__(self, num_heads: int, head_dim: int, encoding_size: int, encoding: nn.Module) -> None:
+    def __init__(
+        self, num_heads: int, head_dim: int, encoding_size: int, encoding: LearnedRelative | SinusoidalRelative
+    ) -> None:
         super().__init__()
-        self.encoding = encoding
+        self.encoding: LearnedRelative | SinusoidalRelative = encoding
         self.position_key = nn.Linear(encoding_size, num_heads * head_dim, bias=False)
         self.u = nn.Parameter(torch.zeros(num_heads, head_dim))
         self.v = nn.Parameter(torch.zeros(num_heads, head_dim))
