@@ -16,5 +16,5 @@ class AttentionOutput:
     """The layer's output."""
     weights: AttentionWeights | None
     """The attention weights before dropout, if they were asked for."""
-    key: Float[Tensor, "b n h w d"] | None
+    key: Float[Tensor, "b n y x d"] | None
     """The projected key, if the score uses one."""

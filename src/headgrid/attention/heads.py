@@ -24,8 +24,29 @@ class SplitHeads:
 
 
 @dataclass(frozen=True)
+class HeadsOfWidth:
+    """D_h chosen freely: a head's matrix then has at most this rank (the remark after Lemma 1)."""
+
+    width: int = 64
+    """Channels of a head, D_h."""
+
+    def head_dim(self, dim: int, num_heads: int) -> int:
+        if self.width < 1:
+            raise ValueError(f"a head needs at least one channel, got width = {self.width}")
+        return self.width
+
+
+@dataclass(frozen=True)
 class MergedValues:
     """Heads average the raw pixels; one linear layer is value and output matrix of all (equation 11)."""
+
+
+@dataclass(frozen=True)
+class GroupedValues:
+    """As merged values, but channels of different groups never meet, as in a grouped convolution."""
+
+    num_groups: int = 1
+    """Number of groups; as many as there are channels make a depth-wise layer."""
 
 
 @dataclass(frozen=True)

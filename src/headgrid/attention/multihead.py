@@ -9,9 +9,16 @@ from torch import Tensor, nn
 
 from headgrid.attention.attention_output import AttentionOutput
 from headgrid.attention.dropout import DropoutPerBatch, DropoutPerImage
-from headgrid.attention.heads import FullHeads, MergedValues, ProjectedValues, SplitHeads
+from headgrid.attention.heads import (
+    FullHeads,
+    GroupedValues,
+    HeadsOfWidth,
+    MergedValues,
+    ProjectedValues,
+    SplitHeads,
+)
 from headgrid.axes import Pixels
-from headgrid.layers import HeadMixing
+from headgrid.layers import GroupedHeadMixing, HeadMixing
 from headgrid.ops import (
     apply_attention,
     attention_weights,
@@ -20,6 +27,9 @@ from headgrid.ops import (
     shared_attention,
 )
 from headgrid.scores import HeadShape, QuadraticConfig, Score, ScoreParts, ScoreTermConfig, Structure
+
+QueryPixels = tuple[slice, slice]
+"""The rows and the columns of the pixels that attend, where not all do."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +40,10 @@ class MultiheadAttentionConfig:
     """Number of heads N_h; 9 can express a 3 x 3 convolution."""
     scores: tuple[ScoreTermConfig, ...] = (QuadraticConfig(),)
     """The terms of the attention score; they are added."""
-    heads: FullHeads | SplitHeads = field(default_factory=FullHeads)
-    """Width of a head: that of a pixel, or the pixel's split between the heads."""
-    values: MergedValues | ProjectedValues = field(default_factory=MergedValues)
-    """Whether heads average raw pixels or projected values."""
+    heads: FullHeads | SplitHeads | HeadsOfWidth = field(default_factory=FullHeads)
+    """Width of a head: that of a pixel, the pixel's split between the heads, or any."""
+    values: MergedValues | GroupedValues | ProjectedValues = field(default_factory=MergedValues)
+    """Whether heads average raw pixels (and mix them, all or in groups) or projected values."""
     query_key_bias: bool = True
     """Whether the query and key projections have a bias."""
     dropout: DropoutPerBatch | DropoutPerImage = field(default_factory=DropoutPerBatch)
@@ -63,8 +73,11 @@ class MultiheadAttention(nn.Module):
         if config.num_heads < 1:
             raise ValueError(f"attention needs at least one head, got num_heads = {config.num_heads}")
         head_dim = config.heads.head_dim(dim, config.num_heads)
-        if isinstance(config.values, MergedValues) and head_dim != dim:
-            raise ValueError("merged values are as wide as a pixel: split heads need projected values")
+        if not isinstance(config.values, ProjectedValues) and head_dim != dim:
+            raise ValueError(
+                f"heads of {head_dim} channels on pixels of {dim} need projected values: merged and grouped values "
+                f"are as wide as a pixel"
+            )
         self.num_heads, self.head_dim = config.num_heads, head_dim
         self.dropout = config.dropout
         self.score = Score(config.scores, HeadShape(config.num_heads, dim, head_dim, grid))
@@ -76,29 +89,44 @@ class MultiheadAttention(nn.Module):
         self.value = (
             nn.Linear(dim, width, bias=config.values.bias) if isinstance(config.values, ProjectedValues) else None
         )
-        self.mixing = HeadMixing(config.num_heads, head_dim, dim if output_dim is None else output_dim)
+        output_dim = dim if output_dim is None else output_dim
+        if isinstance(config.values, GroupedValues):
+            self.mixing = GroupedHeadMixing(config.values.num_groups, config.num_heads, head_dim, output_dim)
+        else:
+            self.mixing = HeadMixing(config.num_heads, head_dim, output_dim)
 
     def forward(
-        self, pixels: Pixels, key: Float[Tensor, "b n h w d"] | None = None, record: bool = False
+        self,
+        pixels: Pixels,
+        key: Float[Tensor, "b n y x d"] | None = None,
+        record: bool = False,
+        queries: QueryPixels | None = None,
     ) -> AttentionOutput:
-        """Attends from every pixel to every pixel; a ``key`` that is given replaces the layer's own."""
+        """Attends from every pixel, or only from those at ``queries``, to every pixel.
+
+        A ``key`` that is given replaces the layer's own.
+        """
         encoded = self.score.encode(pixels)
         query = None if self.query is None else self._split(self.query(encoded))
         if key is None and self.key is not None:
             key = self._split(self.key(encoded))
         values = pixels if self.value is None else self._split(self.value(pixels))
         parts = self.score(tuple(pixels.shape[1:3]), query, key)
+        if queries is not None:
+            parts = parts.of_queries(*queries)
         if record:
             heads, weights = self._explicit(parts, values)
         else:
             heads, weights = self._fast(parts, values), None
         return AttentionOutput(self.mixing(heads), weights, key)
 
-    def weights(self, height: int, width: int) -> Float[Tensor, "n h w y x"]:
+    def weights(self, height: int, width: int, queries: QueryPixels | None = None) -> Float[Tensor, "n h w y x"]:
         """The weights on a map of any size, for scores that do not depend on the image."""
         if self.score.structure is Structure.CONTENT:
             raise ValueError("the attention weights depend on the image: run the layer with record=True")
         parts = self.score((height, width))
+        if queries is not None:
+            parts = parts.of_queries(*queries)
         return attention_weights(rows=parts.rows, columns=parts.columns, dense=parts.dense)[0]
 
     def _split(self, projected: Float[Tensor, "b h w nd"]) -> Float[Tensor, "b n h w d"]:

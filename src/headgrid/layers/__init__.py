@@ -2,7 +2,15 @@
 
 from headgrid.layers.classifier import MeanPoolClassifier
 from headgrid.layers.feed_forward import Activation, FeedForward
+from headgrid.layers.grouped_head_mixing import GroupedHeadMixing
 from headgrid.layers.head_mixing import HeadMixing
 from headgrid.layers.pixel_concatenation import PixelConcatenation
 
-__all__ = ["Activation", "FeedForward", "HeadMixing", "MeanPoolClassifier", "PixelConcatenation"]
+__all__ = [
+    "Activation",
+    "FeedForward",
+    "GroupedHeadMixing",
+    "HeadMixing",
+    "MeanPoolClassifier",
+    "PixelConcatenation",
+]

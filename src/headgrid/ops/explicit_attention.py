@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headgrid.axes import AttentionWeights, Pixels
+from headgrid.axes import AttentionWeights
 from headgrid.ops.grid_softmax import grid_softmax
 
 
@@ -38,12 +38,13 @@ def attention_weights(
 
 
 def apply_attention(
-    weights: AttentionWeights, values: Pixels | Float[Tensor, "b n y x d"]
+    weights: AttentionWeights, values: Float[Tensor, "b y x d"] | Float[Tensor, "b n y x d"]
 ) -> Float[Tensor, "b h w n d"]:
     """The weighted mean of the values for each query pixel and head.
 
     ``values`` are either pixels that all heads share, or values of their own for each head.
     """
+    weights = weights.to(values.dtype)
     if values.dim() == 4:
         return torch.einsum("bnhwyx,byxd->bhwnd", weights, values)
     return torch.einsum("bnhwyx,bnyxd->bhwnd", weights, values)

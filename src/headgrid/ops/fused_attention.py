@@ -12,37 +12,43 @@ from torch import Tensor
 
 
 def fused_attention(
-    values: Float[Tensor, "b h w v"] | Float[Tensor, "b n h w v"],
+    values: Float[Tensor, "b y x v"] | Float[Tensor, "b n y x v"],
     query: Float[Tensor, "b n h w d"] | None = None,
-    key: Float[Tensor, "b n h w d"] | None = None,
-    rows: Float[Tensor, "#b n h #w h"] | None = None,
-    columns: Float[Tensor, "#b n #h w w"] | None = None,
-    dense: Float[Tensor, "n h w h w"] | None = None,
+    key: Float[Tensor, "b n y x d"] | None = None,
+    rows: Float[Tensor, "#b n h #w y"] | None = None,
+    columns: Float[Tensor, "#b n #h w x"] | None = None,
+    dense: Float[Tensor, "n h w y x"] | None = None,
     dropout: float = 0.0,
 ) -> Float[Tensor, "b h w n v"]:
     """Softmax attention with the score ``query . key + rows + columns + dense`` (no other scaling).
 
-    The arguments are those of `headgrid.ops.attention_weights`; keys and queries are the same pixels.
+    The arguments are those of `headgrid.ops.attention_weights`.
     """
-    batch, (height, width) = len(values), values.shape[-3:-1]
-    num_heads = next(part.shape[1] for part in (query, rows, columns, values) if part is not None)
+    batch, (num_rows, num_columns) = len(values), values.shape[-3:-1]
+    if query is not None:
+        num_heads, height, width = query.shape[1:4]
+    else:
+        assert rows is not None
+        assert columns is not None
+        num_heads, height, width = rows.shape[1], rows.shape[2], columns.shape[3]
     if values.dim() == 4:
         values = values[:, None].expand(-1, num_heads, -1, -1, -1)
-    all_pixels = (batch, num_heads, height, width, -1)
+    queries = (batch, num_heads, height, width, -1)
+    keys = (batch, num_heads, num_rows, num_columns, -1)
 
     long_query, long_key = [], []
     if query is not None and key is not None:
         long_query.append(query)
         long_key.append(key)
     if rows is not None:
-        long_query.append(rows.expand(all_pixels))
-        long_key.append(torch.eye(height).to(values)[:, None, :].expand(all_pixels))
+        long_query.append(rows.expand(queries))
+        long_key.append(torch.eye(num_rows).to(values)[:, None, :].expand(keys))
     if columns is not None:
-        long_query.append(columns.expand(all_pixels))
-        long_key.append(torch.eye(width).to(values)[None, :, :].expand(all_pixels))
+        long_query.append(columns.expand(queries))
+        long_key.append(torch.eye(num_columns).to(values)[None, :, :].expand(keys))
 
     # The flash kernel of the CPU wants queries, keys and values of one width: pad the shorter with zeros.
-    parts = [torch.cat(long_query, dim=-1), torch.cat(long_key, dim=-1), values]
+    parts = [torch.cat(long, dim=-1).to(values.dtype) for long in (long_query, long_key)] + [values]
     longest = max(part.shape[-1] for part in parts)
     output = F.scaled_dot_product_attention(
         *(F.pad(part, (0, longest - part.shape[-1])).flatten(2, 3) for part in parts),

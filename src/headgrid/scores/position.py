@@ -90,9 +90,13 @@ class GeneralizedQuadraticScore(ScoreTerm):
 def distances_to_centers(
     centers: Float[Tensor, "n 2"], grid: tuple[int, int]
 ) -> tuple[Float[Tensor, "n h y"], Float[Tensor, "n w x"]]:
-    """``delta - centre`` along the rows and along the columns."""
+    """``delta - centre`` along the rows and along the columns.
+
+    At least in float32, also in a model of half precision: there the square of a distance would overflow.
+    """
+    dtype = torch.promote_types(centers.dtype, torch.float32)
     rows, columns = (
-        axis_shifts(length, centers.device).to(centers.dtype) - centers[:, axis, None, None]
+        axis_shifts(length, centers.device).to(dtype) - centers[:, axis, None, None]
         for axis, length in enumerate(grid)
     )
     return rows, columns

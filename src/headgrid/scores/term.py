@@ -48,6 +48,16 @@ class ScoreParts:
     columns: Float[Tensor, "#b n #h w x"] | None = None
     dense: Float[Tensor, "n h w y x"] | None = None
 
+    def of_queries(self, rows: slice, columns: slice) -> "ScoreParts":
+        """The score of some query pixels only, a rectangle or every k-th pixel of one; all keys stay."""
+        return ScoreParts(
+            query=None if self.query is None else self.query[:, :, rows, columns],
+            key=self.key,
+            rows=None if self.rows is None else _where_it_varies(self.rows[:, :, rows], 3, columns),
+            columns=None if self.columns is None else _where_it_varies(self.columns, 2, rows)[:, :, :, columns],
+            dense=None if self.dense is None else self.dense[:, rows, columns],
+        )
+
     def __add__(self, other: "ScoreParts") -> "ScoreParts":
         if self.query is not None and other.query is not None:
             raise ValueError("a score can have only one term with queries and keys: drop one of the content terms")
@@ -58,6 +68,13 @@ class ScoreParts:
             columns=_sum(self.columns, other.columns),
             dense=_sum(self.dense, other.dense),
         )
+
+
+def _where_it_varies(part: Tensor, axis: int, selection: slice) -> Tensor:
+    """A part keeps an axis of size 1 on which it does not depend."""
+    if part.shape[axis] == 1:
+        return part
+    return part[(slice(None),) * axis + (selection,)]
 
 
 def _sum(first: Tensor | None, second: Tensor | None) -> Tensor | None:
