@@ -1,0 +1,107 @@
+"""One epoch: its steps, and what is measured and kept after them."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from torch import Tensor, nn
+
+from headgrid.evaluation.accuracy import Batches
+from headgrid.training.files import Row
+from headgrid.training.session import Session, Stopped
+from headgrid.training.writers import Writer
+
+Describe = Callable[[nn.Module], dict[str, Tensor]]
+"""Arrays to keep of a model after every epoch, by name: the centers of its heads."""
+
+
+def train_epoch(session: Session, batches: Batches) -> None:
+    """The remaining steps of the current epoch."""
+    state, learner = session.state, session.learner
+    session.spend(training=False)
+    for images, labels in batches.epoch(state.epoch, state.batch):
+        num_images = session.before_step(len(labels))
+        learner.step(state.step, images, labels, num_images, session.learning_rate(state.step))
+        state.batch += 1
+        session.progress.pace.train(num_images)
+        if session.processes.is_main and session.progress.is_due():
+            _show(session)
+    if state.batch != state.steps_per_epoch:
+        raise ValueError(
+            f"an epoch gave {state.batch} training batches, but len() promised {state.steps_per_epoch}: "
+            "the batches must be as many in every epoch"
+        )
+    session.refuse_bad_weights()
+    session.spend(training=True)
+
+
+def _show(session: Session) -> None:
+    loss, num_correct, num_images = session.learner.sums()
+    session.spend(training=True)
+    seconds = session.state.epoch_training_seconds
+    if num_images > 0 and seconds > 0:
+        rate = num_images * session.processes.num_processes / seconds
+        session.progress.training(session.state.epoch + 1, loss / num_images, num_correct / num_images, rate)
+
+
+def described(session: Session, describe: Describe | None) -> Row | None:
+    """The row of `centers.jsonl` for the model as it is."""
+    arrays = {} if describe is None else describe(session.learner.model)
+    if not arrays:
+        return None
+    return {name: array.detach().cpu().tolist() for name, array in arrays.items()}
+
+
+def finish_epoch(
+    session: Session,
+    validation_batches: Batches | None,
+    num_classes: int,
+    describe: Describe | None,
+    writers: Sequence[Writer],
+) -> None:
+    """Evaluate, write the row of the epoch, and save; saving `last` comes last and decides what has happened."""
+    state, config = session.state, session.config
+    epoch = state.epoch + 1
+    evaluation = None
+    try:
+        with session.learner.evaluation_weights():
+            if validation_batches is not None and config.evaluates(epoch):
+                what = f"epoch {epoch}/{config.num_epochs}, validation"
+                evaluation = session.evaluate(validation_batches, num_classes, what)
+            centers = described(session, describe)
+    except Stopped:
+        session.stop()
+    if evaluation is not None and not math.isfinite(evaluation.loss):
+        session.diverge("the validation loss", state.step - 1)
+    session.spend(training=False)
+    loss, num_correct, num_images = session.epoch_sums().sum(dim=0).tolist()
+    row: Row = {
+        "epoch": epoch,
+        "step": state.step,
+        "learning_rate": session.learning_rate(state.step - 1),
+        "training_loss": loss / num_images,
+        "training_accuracy": num_correct / num_images,
+        "validation_loss": None if evaluation is None else evaluation.loss,
+        "validation_accuracy": None if evaluation is None else evaluation.accuracy,
+        "seconds": state.epoch_seconds,
+        "images_per_second": num_images / max(1e-9, state.epoch_training_seconds),
+    }
+
+    names = ["last"]
+    if config.keeps(epoch):
+        names.insert(0, f"epoch-{epoch:04d}")
+    if evaluation is not None and (state.best_accuracy is None or evaluation.accuracy > state.best_accuracy):
+        state.best_epoch, state.best_accuracy = epoch, evaluation.accuracy
+        names.insert(0, "best")
+    state.finish_epoch(int(num_images))
+    session.learner.set_sums()
+
+    def write() -> None:
+        session.run.add_metrics(row)
+        if centers is not None:
+            session.run.add_centers({"epoch": epoch, "step": state.step, **centers})
+        for writer in writers:
+            writer.write(row)
+
+    session.processes.on_main(write)
+    session.save(names)
+    session.progress.finish_epoch(row)
