@@ -9,24 +9,28 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headgrid.axes import ColumnScores, RowScores
-
 
 def separable_attention(
-    rows: RowScores, columns: ColumnScores, values: Float[Tensor, "b y x d"] | Float[Tensor, "b n y x d"]
+    rows: Float[Tensor, "n h y"],
+    columns: Float[Tensor, "n w x"],
+    values: Float[Tensor, "b y x d"] | Float[Tensor, "b n y x d"],
 ) -> Float[Tensor, "b h w n d"]:
     """Applies n heads to pixels that they share, or to values of their own.
 
-    ``rows`` and ``columns`` are scores: entry (head, query, key) along one axis. A loop over the heads keeps the
-    intermediate results in the cache and makes two plain matrix products of each; it was faster than one batched
-    einsum for every shape that we measured (see ``benchmarks/attention_paths.py``).
+    ``rows`` and ``columns`` are scores: entry (head, query, key) along one axis; there may be fewer queries than
+    keys. Both products are written as batched ones whose operands are views: `torch.matmul` and `torch.einsum`
+    copy the large intermediate results and are two to four times slower (``benchmarks/attention_paths.py``).
     """
+    (num_heads, height, num_rows), (_, width, num_columns) = rows.shape, columns.shape
+    batch, channels = len(values), values.shape[-1]
     row_weights = torch.softmax(rows, dim=-1).to(values.dtype)
     column_weights = torch.softmax(columns, dim=-1).to(values.dtype)
-    outputs = []
-    for head, (row_weight, column_weight) in enumerate(zip(row_weights, column_weights, strict=True)):
-        own = values if values.dim() == 4 else values[:, head]
-        mixed_columns = column_weight @ own
-        mixed = row_weight @ mixed_columns.flatten(2)
-        outputs.append(mixed.unflatten(2, mixed_columns.shape[2:]))
-    return torch.stack(outputs, dim=3)
+    if values.dim() == 4:
+        stacked = row_weights.flatten(0, 1).expand(batch, -1, -1)
+        mixed = torch.bmm(stacked, values.reshape(batch, num_rows, num_columns * channels))
+    else:
+        repeated = row_weights.expand(batch, -1, -1, -1).flatten(0, 1)
+        mixed = torch.bmm(repeated, values.reshape(batch * num_heads, num_rows, num_columns * channels))
+    repeated = column_weights[:, None].expand(batch, -1, height, -1, -1).flatten(0, 2)
+    output = torch.bmm(repeated, mixed.view(batch * num_heads * height, num_columns, channels))
+    return output.view(batch, num_heads, height, width, channels).permute(0, 2, 3, 1, 4)
