@@ -1,0 +1,1 @@
+"""Weights of other projects, as our models."""

@@ -5,5 +5,23 @@ from headgrid.models.fully_attentional import (
     FullyAttentionalConfig,
     enlarge_tables,
 )
+from headgrid.models.resnet import (
+    BasicBlockConfig,
+    BottleneckConfig,
+    CifarStemConfig,
+    ImageNetStemConfig,
+    ResNet,
+    ResNetConfig,
+)
 
-__all__ = ["FullyAttentional", "FullyAttentionalConfig", "enlarge_tables"]
+__all__ = [
+    "BasicBlockConfig",
+    "BottleneckConfig",
+    "CifarStemConfig",
+    "FullyAttentional",
+    "FullyAttentionalConfig",
+    "ImageNetStemConfig",
+    "ResNet",
+    "ResNetConfig",
+    "enlarge_tables",
+]
