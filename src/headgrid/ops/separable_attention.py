@@ -31,6 +31,12 @@ def separable_attention(
     else:
         repeated = row_weights.expand(batch, -1, -1, -1).flatten(0, 1)
         mixed = torch.bmm(repeated, values.reshape(batch * num_heads, num_rows, num_columns * channels))
+    if num_columns > channels:
+        # Here the weights, repeated for every row, would be larger than the pixels: move the pixels instead, so that
+        # the memory stays linear in their number.
+        mixed = mixed.view(batch, num_heads, height, num_columns, channels).permute(1, 3, 0, 2, 4).flatten(2)
+        output = torch.bmm(column_weights, mixed)
+        return output.view(num_heads, width, batch, height, channels).permute(2, 3, 1, 0, 4)
     repeated = column_weights[:, None].expand(batch, -1, height, -1, -1).flatten(0, 2)
     output = torch.bmm(repeated, mixed.view(batch * num_heads * height, num_columns, channels))
     return output.view(batch, num_heads, height, width, channels).permute(0, 2, 3, 1, 4)
