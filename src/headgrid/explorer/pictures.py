@@ -76,7 +76,7 @@ def accuracy_svg(
     parts.append(f'<text x="{(left + width - right) / 2}" y="{height}" text-anchor="middle">epoch</text>')
     parts.append(f'<path d="M{left} {y(chance):.1f}H{width - right}" class="chance"/>')
     parts.append(f'<text x="{width - right + 6}" y="{y(chance) + 4:.1f}">chance</text>')
-    ends: list[float] = [y(chance)]
+    labels = []
     for index, (name, values) in enumerate(curves.items()):
         points = [(x(e), y(v)) for e, v in zip(epochs, values, strict=True) if v is not None]
         if not points:
@@ -85,11 +85,12 @@ def accuracy_svg(
         line = " ".join(f"{px:.1f},{py:.1f}" for px, py in points)
         parts.append(f'<polyline points="{line}" stroke="{color}" class="curve"/>')
         parts.extend(f'<circle cx="{px:.1f}" cy="{py:.1f}" r="2.5" fill="{color}"/>' for px, py in points)
-        label = points[-1][1] + 4
-        while any(abs(label - other) < 14 for other in ends):
-            label -= 2  # labels of curves that end close to each other stay readable
-        ends.append(label)
-        parts.append(f'<text x="{width - right + 6}" y="{label:.1f}" fill="{color}">{escape(name)}</text>')
+        labels.append((points[-1][1], name, color))
+    lowest = 0.0
+    for height_of_end, name, color in sorted(labels):
+        lowest = max(height_of_end + 4, lowest + 15)  # labels of curves that end close together stay readable
+        text = f'<text x="{width - right + 6}" y="{lowest:.1f}" style="fill:{color}">{escape(name)}</text>'
+        parts.append(text)
     return f'<svg class="plot" viewBox="0 0 {width} {height + 6}" width="{width}" role="img">{"".join(parts)}</svg>'
 
 
