@@ -2,6 +2,7 @@
 
 from headgrid.attention.attention_output import AttentionOutput
 from headgrid.attention.dropout import DropoutPerBatch, DropoutPerImage
+from headgrid.attention.gated import GatedPositionalAttention, GatedPositionalAttentionConfig
 from headgrid.attention.heads import (
     FullHeads,
     GroupedValues,
@@ -12,11 +13,17 @@ from headgrid.attention.heads import (
 )
 from headgrid.attention.multihead import MultiheadAttention, MultiheadAttentionConfig, QueryPixels
 
+AttentionConfig = MultiheadAttentionConfig | GatedPositionalAttentionConfig
+"""The attentions that a block can have."""
+
 __all__ = [
+    "AttentionConfig",
     "AttentionOutput",
     "DropoutPerBatch",
     "DropoutPerImage",
     "FullHeads",
+    "GatedPositionalAttention",
+    "GatedPositionalAttentionConfig",
     "GroupedValues",
     "HeadsOfWidth",
     "MergedValues",

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+from torch import nn
+
+from headgrid.layers import GroupedHeadMixing, HeadMixing
+
 
 @dataclass(frozen=True)
 class FullHeads:
@@ -55,3 +59,25 @@ class ProjectedValues:
 
     bias: bool = False
     """Whether the value projection has a bias."""
+
+
+def value_layers(
+    values: MergedValues | GroupedValues | ProjectedValues,
+    num_heads: int,
+    head_dim: int,
+    dim: int,
+    output_dim: int | None = None,
+) -> tuple[nn.Linear | None, HeadMixing | GroupedHeadMixing]:
+    """The value projection, if there is one, and the layer that turns the heads into ``output_dim`` channels."""
+    output_dim = dim if output_dim is None else output_dim
+    if isinstance(values, ProjectedValues):
+        projection = nn.Linear(dim, num_heads * head_dim, bias=values.bias)
+        return projection, HeadMixing(num_heads, head_dim, output_dim)
+    if head_dim != dim:
+        raise ValueError(
+            f"heads of {head_dim} channels on pixels of {dim} need projected values: merged and grouped values are "
+            f"as wide as a pixel"
+        )
+    if isinstance(values, GroupedValues):
+        return None, GroupedHeadMixing(values.num_groups, num_heads, head_dim, output_dim)
+    return None, HeadMixing(num_heads, head_dim, output_dim)

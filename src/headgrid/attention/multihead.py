@@ -16,9 +16,9 @@ from headgrid.attention.heads import (
     MergedValues,
     ProjectedValues,
     SplitHeads,
+    value_layers,
 )
 from headgrid.axes import Pixels
-from headgrid.layers import GroupedHeadMixing, HeadMixing
 from headgrid.ops import (
     apply_attention,
     attention_weights,
@@ -73,11 +73,6 @@ class MultiheadAttention(nn.Module):
         if config.num_heads < 1:
             raise ValueError(f"attention needs at least one head, got num_heads = {config.num_heads}")
         head_dim = config.heads.head_dim(dim, config.num_heads)
-        if not isinstance(config.values, ProjectedValues) and head_dim != dim:
-            raise ValueError(
-                f"heads of {head_dim} channels on pixels of {dim} need projected values: merged and grouped values "
-                f"are as wide as a pixel"
-            )
         self.num_heads, self.head_dim = config.num_heads, head_dim
         self.dropout = config.dropout
         self.score = Score(config.scores, HeadShape(config.num_heads, dim, head_dim, grid))
@@ -86,14 +81,7 @@ class MultiheadAttention(nn.Module):
         width = config.num_heads * head_dim
         self.query = nn.Linear(dim, width, bias=config.query_key_bias) if self.score.uses_query else None
         self.key = nn.Linear(dim, width, bias=config.query_key_bias) if self.score.uses_key else None
-        self.value = (
-            nn.Linear(dim, width, bias=config.values.bias) if isinstance(config.values, ProjectedValues) else None
-        )
-        output_dim = dim if output_dim is None else output_dim
-        if isinstance(config.values, GroupedValues):
-            self.mixing = GroupedHeadMixing(config.values.num_groups, config.num_heads, head_dim, output_dim)
-        else:
-            self.mixing = HeadMixing(config.num_heads, head_dim, output_dim)
+        self.value, self.mixing = value_layers(config.values, config.num_heads, head_dim, dim, output_dim)
 
     def forward(
         self,
