@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -10,12 +10,12 @@ from torch import Tensor, nn
 Model = TypeVar("Model", bound=nn.Module)
 
 
-def named_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def named_tensors(state: Mapping[str, Any]) -> dict[str, Tensor]:
     """The entries of a state dict, without the prefix that `torch.nn.DataParallel` puts before every name."""
     for name, value in state.items():
         if not isinstance(name, str) or not isinstance(value, Tensor):
             raise ValueError(
-                f"entry {name} of the weights is no tensor but a {type(value).__name__}: "
+                f"entry {name} of the weights is not a tensor but of type {type(value).__name__}: "
                 f"give the state dict of a model, which maps names to tensors"
             )
     if state and all(name.startswith("module.") for name in state):

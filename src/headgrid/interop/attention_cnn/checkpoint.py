@@ -1,6 +1,5 @@
 """The original's `.checkpoint` files, read without running anything that they contain."""
 
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +45,8 @@ def import_checkpoint(path: Path) -> tuple[FullyAttentional | ResNet, Checkpoint
 def load_checkpoint(path: Path) -> Checkpoint:
     """Reads a `.checkpoint` file, and the `config.yaml` that the original wrote beside it.
 
-    Tensors, plain values and numpy's numbers are read, in every format that torch has written since zip files were
-    not yet used; a file that holds any other object is refused.
+    Tensors, plain values and numpy's numbers are read, from zip files and from the format that torch wrote before
+    it used them; a file that holds any other object is refused.
     """
     path = Path(path)
     content = _unpickle(path)
@@ -63,22 +62,19 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 
 def _unpickle(path: Path) -> Any:
-    try:
-        with safe_globals(_numpy_numbers()):
-            return torch.load(path, map_location="cpu", weights_only=True)
-    except OSError:
-        raise
-    except pickle.UnpicklingError as error:
-        if "Unsupported" in str(error):
+    with path.open("rb") as file:
+        try:
+            with safe_globals(_numpy_numbers()):
+                return torch.load(file, map_location="cpu", weights_only=True)
+        except Exception as error:  # of a damaged file, torch's readers let out errors of all kinds
+            if "GLOBAL" in str(error):  # how the restricted unpickler names a class or function that it refuses
+                raise ValueError(
+                    f"{path} holds more than tensors and numbers, and reading the rest would run code that came "
+                    f"with the file: save its state dict again from the original's own program"
+                ) from None
             raise ValueError(
-                f"{path} holds more than tensors and numbers, and reading the rest would run code that came with "
-                f"the file: save its state dict again from the original's own program"
-            ) from None
-        raise ValueError(f"{path} cannot be read as a checkpoint of attention-cnn") from error
-    except Exception as error:  # torch's readers let all kinds of errors out of a damaged file
-        raise ValueError(
-            f"{path} cannot be read as a checkpoint of attention-cnn: the file is damaged or of another kind"
-        ) from error
+                f"{path} cannot be read as a checkpoint of attention-cnn: the file is damaged or of another kind"
+            ) from error
 
 
 def _numpy_numbers() -> list[Callable | tuple[Callable, str]]:
