@@ -1,7 +1,4 @@
-"""A small model and small batches; as a script, a training of them that may be killed.
-
-    python small.py RUN [--resume] [--seconds-per-batch S] [--mode plain|average|momentless] ...
-"""
+"""A small model and small batches; run as a module, a training of them that may be killed."""
 
 import argparse
 import os
@@ -22,8 +19,6 @@ from headgrid.training import (
     TrainingConfig,
     TrainingResult,
     WeightAverage,
-    connected,
-    processes_from_environment,
     train,
 )
 
@@ -34,7 +29,9 @@ EXPERIMENT = "name: small\ntraining:\n  num_epochs: 4\n"
 class SmallModel(nn.Module):
     """A convolution with batch statistics, dropout, and a table of positions that is indexed."""
 
-    def __init__(self, seed: int = 0, num_classes: int = NUM_CLASSES, norm: bool = True, dropout: float = 0.3) -> None:
+    def __init__(
+        self, seed: int = 0, num_classes: int = NUM_CLASSES, norm: bool = True, dropout: float = 0.3
+    ) -> None:
         super().__init__()
         torch.manual_seed(seed)
         self.convolution = nn.Conv2d(3, 8, 3, padding=1)
@@ -81,7 +78,8 @@ class SmallBatches:
     def epoch(self, epoch: int, first_batch: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
         size = self.batch_size * self.num_processes
         for batch in range(first_batch, len(self)):
-            time.sleep(self.seconds_per_batch)
+            if self.seconds_per_batch:
+                time.sleep(self.seconds_per_batch)
             images = self.images[batch * size : (batch + 1) * size]
             labels = self.labels[batch * size : (batch + 1) * size]
             if self.augment:
@@ -153,30 +151,21 @@ def main() -> int:
     parser.add_argument("--config", default="plain", choices=CONFIGS)
     parser.add_argument("--seconds-per-batch", type=float, default=0.0)
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--poison-rank", type=int, help="give this process a loss that is no number, in step 9")
+    parser.add_argument("--dropout", type=float, default=0.3)
     arguments = parser.parse_args()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    found, device = processes_from_environment(), torch.device("cpu")
-    several = found.num_processes > 1
-    config = CONFIGS[arguments.config]
-    with connected(found, device) as processes:
-        try:
-            print("training", flush=True)
-            train_small(
-                arguments.run,
-                config,
-                model=SmallModel(norm=not several, dropout=0.0 if several else 0.3),
-                seconds_per_batch=arguments.seconds_per_batch,
-                processes=processes,
-                resume=arguments.resume,
-                compile=arguments.compile,
-            )
-        except Interrupted as end:
-            print(end, flush=True)
-            return 130
-        except ValueError as error:
-            print(error, flush=True)
-            return 2
+    print("training", flush=True)
+    try:
+        train_small(
+            arguments.run,
+            CONFIGS[arguments.config],
+            model=SmallModel(dropout=arguments.dropout),
+            seconds_per_batch=arguments.seconds_per_batch,
+            resume=arguments.resume,
+            compile=arguments.compile,
+        )
+    except Interrupted:
+        return 130
     return 0
 
 

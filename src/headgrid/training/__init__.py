@@ -1,6 +1,6 @@
 """Train any model on any batches into a run folder: exactly resumable, in one process or several.
 
-    result = train(model, training_batches, validation_batches, config, folder, experiment=text, ...)
+result = train(model, training_batches, validation_batches, config, folder, experiment=text, ...)
 """
 
 from headgrid.training.average import WeightAverage

@@ -9,6 +9,8 @@ pair. Nothing is pickled: tensors are stored as such, everything else as JSON in
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,14 +55,24 @@ def save_tensors(path: Path, tensors: Tensors, metadata: dict[str, Any]) -> None
     commit(path)
 
 
-def load_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
-    """The tensors of a safetensors file and the metadata that headgrid wrote (empty for a file of others)."""
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     try:
         with safe_open(path, "pt") as file:
-            metadata = json.loads((file.metadata() or {}).get(METADATA, "{}"))
-            return {name: file.get_tensor(name).clone() for name in file.keys()}, metadata  # noqa: SIM118
+            yield file
     except (SafetensorError, ValueError) as error:
         raise ValueError(f"{path} is no intact safetensors file: {error}") from error
+
+
+def load_metadata(path: Path) -> dict[str, Any]:
+    """What headgrid wrote into the metadata; nothing for a file of others."""
+    with _opened(path) as file:
+        return json.loads((file.metadata() or {}).get(METADATA, "{}"))
+
+
+def load_tensors(path: Path) -> Tensors:
+    with _opened(path) as file:
+        return {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
 
 
 def save_checkpoint(folder: Path, name: str, checkpoint: Checkpoint) -> None:
@@ -76,20 +88,26 @@ def save_checkpoint(folder: Path, name: str, checkpoint: Checkpoint) -> None:
             old.unlink()
 
 
+def remove_lost_states(folder: Path) -> None:
+    """Remove the states that no weights name: what a process leaves that is killed while it saves."""
+    states = set(folder.glob("*.state.safetensors"))
+    named = {folder / str(load_metadata(path).get("state")) for path in set(folder.glob("*.safetensors")) - states}
+    for path in states - named:
+        path.unlink()
+
+
 def load_checkpoint(folder: Path, name: str) -> Checkpoint | None:
     """The checkpoint of this name, or none when there is none."""
     path = weights_file(folder, name)
     if not path.exists():
         return None
-    weights, metadata = load_tensors(path)
-    state_file = folder / str(metadata.get("state"))
+    state_file = folder / str(load_metadata(path).get("state"))
     if not state_file.exists():
         raise ValueError(
             f"{path} has no training state beside it: training cannot go on from weights alone, "
             "restore the file that ends in .state.safetensors or train into another folder"
         )
-    tensors, state = load_tensors(state_file)
-    return Checkpoint(weights, tensors, state)
+    return Checkpoint(load_tensors(path), load_tensors(state_file), load_metadata(state_file))
 
 
 def load_weights(path: Path, checkpoint: str | None = None) -> Tensors:
@@ -99,7 +117,7 @@ def load_weights(path: Path, checkpoint: str | None = None) -> Tensors:
     best on the validation images, or the last where nothing was validated.
     """
     if path.is_file():
-        return load_tensors(path)[0]
+        return load_tensors(path)
     if not path.exists():
         raise ValueError(f"{path} does not exist: expected a run folder or a .safetensors file")
     folder = path / CHECKPOINTS
@@ -110,4 +128,4 @@ def load_weights(path: Path, checkpoint: str | None = None) -> Tensors:
     name = checkpoint or ("best" if "best" in kept else "last")
     if name not in kept:
         raise ValueError(f"{path} has no checkpoint {name!r}: it has {', '.join(kept)}")
-    return load_tensors(weights_file(folder, name))[0]
+    return load_tensors(weights_file(folder, name))

@@ -5,7 +5,6 @@ Everything goes to standard error, so that standard output stays free for result
 
 import sys
 import time
-from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn
@@ -114,16 +113,12 @@ class Lines(Progress):
     interval = 300.0
     first_after = 5.0
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        super().__init__()
-        self._stream = stream
-
     def start(self, pace: Pace, num_epochs: int) -> None:
         super().start(pace, num_epochs)
         self._last_look = time.perf_counter() - self.interval + self.first_after
 
     def say(self, text: str) -> None:
-        print(text, file=self._stream or sys.stderr, flush=True)
+        print(text, file=sys.stderr, flush=True)
 
     def training(self, epoch: int, loss: float, accuracy: float, images_per_second: float) -> None:
         self.say(

@@ -20,7 +20,13 @@ from typing import Any
 
 import yaml
 
-from headgrid.training.checkpoint import CHECKPOINTS, Checkpoint, load_checkpoint, save_checkpoint
+from headgrid.training.checkpoint import (
+    CHECKPOINTS,
+    Checkpoint,
+    load_checkpoint,
+    remove_lost_states,
+    save_checkpoint,
+)
 from headgrid.training.files import (
     Row,
     append_row,
@@ -91,6 +97,7 @@ class RunFolder:
         _check_same(self.experiment(), experiment, self.path)
         remove_leftovers(self.path)
         remove_leftovers(self.checkpoints)
+        remove_lost_states(self.checkpoints)
         keep_rows(self.events_file, lambda row: True)
         if self.result_file.exists():
             return None
