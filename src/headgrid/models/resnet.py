@@ -7,6 +7,7 @@ columns in its 3 x 3 convolution, so the network with blocks (3, 4, 6, 3) is tor
 
 from dataclasses import dataclass, field
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -106,7 +107,9 @@ class ResNet(nn.Module):
         self.classifier = nn.Linear(channels, config.num_classes)
 
     def forward(self, images: Images) -> Logits:
-        return self.classifier(self.stages(self.stem(images)).mean(dim=(2, 3)))
+        # Channels last in memory (not in shape): CPUs and GPUs convolve a third faster or more that way.
+        maps = self.stem(images.contiguous(memory_format=torch.channels_last))
+        return self.classifier(self.stages(maps).mean(dim=(2, 3)))
 
 
 class ConvolutionNorm(nn.Module):
