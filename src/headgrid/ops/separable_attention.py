@@ -9,34 +9,32 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headgrid.axes import ColumnScores, RowScores
+
 
 def separable_attention(
-    rows: Float[Tensor, "n h y"],
-    columns: Float[Tensor, "n w x"],
-    values: Float[Tensor, "b y x d"] | Float[Tensor, "b n y x d"],
+    rows: RowScores, columns: ColumnScores, values: Float[Tensor, "b y x d"] | Float[Tensor, "b n y x d"]
 ) -> Float[Tensor, "b h w n d"]:
     """Applies n heads to pixels that they share, or to values of their own.
 
     ``rows`` and ``columns`` are scores: entry (head, query, key) along one axis; there may be fewer queries than
-    keys. Both products are written as batched ones whose operands are views: `torch.matmul` and `torch.einsum`
-    copy the large intermediate results and are two to four times slower (``benchmarks/attention_paths.py``).
+    keys. One head at a time, so that what lies between its two products stays small;
+    ``benchmarks/attention_paths.py`` compares this with one einsum for all heads.
     """
-    (num_heads, height, num_rows), (_, width, num_columns) = rows.shape, columns.shape
-    batch, channels = len(values), values.shape[-1]
     row_weights = torch.softmax(rows, dim=-1).to(values.dtype)
     column_weights = torch.softmax(columns, dim=-1).to(values.dtype)
-    if values.dim() == 4:
-        stacked = row_weights.flatten(0, 1).expand(batch, -1, -1)
-        mixed = torch.bmm(stacked, values.reshape(batch, num_rows, num_columns * channels))
-    else:
-        repeated = row_weights.expand(batch, -1, -1, -1).flatten(0, 1)
-        mixed = torch.bmm(repeated, values.reshape(batch * num_heads, num_rows, num_columns * channels))
-    if num_columns > channels:
-        # Here the weights, repeated for every row, would be larger than the pixels: move the pixels instead, so that
-        # the memory stays linear in their number.
-        mixed = mixed.view(batch, num_heads, height, num_columns, channels).permute(1, 3, 0, 2, 4).flatten(2)
-        output = torch.bmm(column_weights, mixed)
-        return output.view(num_heads, width, batch, height, channels).permute(2, 3, 1, 0, 4)
-    repeated = column_weights[:, None].expand(batch, -1, height, -1, -1).flatten(0, 2)
-    output = torch.bmm(repeated, mixed.view(batch * num_heads * height, num_columns, channels))
-    return output.view(batch, num_heads, height, width, channels).permute(0, 2, 3, 1, 4)
+    values_of_heads = [values] * len(rows) if values.dim() == 4 else values.unbind(1)
+    outputs = [_apply_head(*head) for head in zip(row_weights, column_weights, values_of_heads, strict=True)]
+    return torch.stack(outputs, dim=3)
+
+
+def _apply_head(
+    row_weights: Float[Tensor, "h y"], column_weights: Float[Tensor, "w x"], values: Float[Tensor, "b y x d"]
+) -> Float[Tensor, "b h w d"]:
+    # Batched products of expanded weights, not `weights @ values`: there PyTorch folds the batch into one large
+    # product and copies the pixels transposed, which took twice the time.
+    batch, num_rows, _, channels = values.shape
+    mixed = torch.bmm(column_weights.expand(batch * num_rows, -1, -1), values.flatten(0, 1))
+    mixed = mixed.view(batch, num_rows, len(column_weights) * channels)
+    mixed = torch.bmm(row_weights.expand(batch, -1, -1), mixed)
+    return mixed.unflatten(2, (len(column_weights), channels))
