@@ -59,6 +59,15 @@ def test_some_queries_are_a_selection_of_all(scores, values):
             torch.testing.assert_close(there.weights, everywhere.weights[:, :, QUERIES[0], QUERIES[1]])
 
 
+def test_queries_by_index():
+    torch.manual_seed(0)
+    layer = _layer(SCORES["content and dense"])
+    pixels = torch.randn(2, 7, 5, 8)
+    rows, columns = torch.tensor([0, 1, 6]), torch.tensor([4, 0])
+    expected = layer(pixels).values[:, rows][:, :, columns]
+    torch.testing.assert_close(layer(pixels, queries=(rows, columns)).values, expected)
+
+
 def test_maps_of_some_queries():
     layer = _layer(SCORES["generalized"])
     torch.testing.assert_close(layer.weights(7, 5, QUERIES), layer.weights(7, 5)[:, QUERIES[0], QUERIES[1]])

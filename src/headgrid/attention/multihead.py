@@ -18,7 +18,7 @@ from headgrid.attention.heads import (
     SplitHeads,
     value_layers,
 )
-from headgrid.axes import Pixels
+from headgrid.axes import AttentionWeights, Pixels
 from headgrid.ops import (
     apply_attention,
     attention_weights,
@@ -28,8 +28,8 @@ from headgrid.ops import (
 )
 from headgrid.scores import HeadShape, QuadraticConfig, Score, ScoreParts, ScoreTermConfig, Structure
 
-QueryPixels = tuple[slice, slice]
-"""The rows and the columns of the pixels that attend, where not all do."""
+QueryPixels = tuple[slice | Tensor, slice | Tensor]
+"""The rows and the columns of the pixels that attend, where not all do: slices or indices."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class MultiheadAttention(nn.Module):
         if config.num_heads < 1:
             raise ValueError(f"attention needs at least one head, got num_heads = {config.num_heads}")
         head_dim = config.heads.head_dim(dim, config.num_heads)
-        self.num_heads, self.head_dim = config.num_heads, head_dim
+        self.num_heads, self.head_dim, self.grid = config.num_heads, head_dim, grid
         self.dropout = config.dropout
         self.score = Score(config.scores, HeadShape(config.num_heads, dim, head_dim, grid))
         if self.score.structure is Structure.CONTENT and isinstance(config.dropout, DropoutPerBatch):
@@ -116,6 +116,15 @@ class MultiheadAttention(nn.Module):
         if queries is not None:
             parts = parts.of_queries(*queries)
         return attention_weights(rows=parts.rows, columns=parts.columns, dense=parts.dense)[0]
+
+    def with_weights(self, weights: AttentionWeights, pixels: Pixels) -> Float[Tensor, "b h w c_out"]:
+        """What the layer would put out if its attention had these weights."""
+        values = pixels if self.value is None else self._split(self.value(pixels))
+        return self.mixing(apply_attention(weights, values))
+
+    def enlarge(self, grid: tuple[int, int]) -> None:
+        """Notes that the maps have another size; learned tables are stretched by their own `enlarge`."""
+        self.grid = grid
 
     def _split(self, projected: Float[Tensor, "b h w nd"]) -> Float[Tensor, "b n h w d"]:
         return rearrange(projected, "b h w (n d) -> b n h w d", n=self.num_heads)

@@ -48,14 +48,14 @@ class ScoreParts:
     columns: Float[Tensor, "#b n #h w x"] | None = None
     dense: Float[Tensor, "n h w y x"] | None = None
 
-    def of_queries(self, rows: slice, columns: slice) -> "ScoreParts":
-        """The score of some query pixels only, a rectangle or every k-th pixel of one; all keys stay."""
+    def of_queries(self, rows: slice | Tensor, columns: slice | Tensor) -> "ScoreParts":
+        """The score of the query pixels in some rows and some columns only; all keys stay."""
         return ScoreParts(
-            query=None if self.query is None else self.query[:, :, rows, columns],
+            query=None if self.query is None else self.query[:, :, rows][:, :, :, columns],
             key=self.key,
             rows=None if self.rows is None else _where_it_varies(self.rows[:, :, rows], 3, columns),
             columns=None if self.columns is None else _where_it_varies(self.columns, 2, rows)[:, :, :, columns],
-            dense=None if self.dense is None else self.dense[:, rows, columns],
+            dense=None if self.dense is None else self.dense[:, rows][:, :, columns],
         )
 
     def __add__(self, other: "ScoreParts") -> "ScoreParts":
@@ -70,7 +70,7 @@ class ScoreParts:
         )
 
 
-def _where_it_varies(part: Tensor, axis: int, selection: slice) -> Tensor:
+def _where_it_varies(part: Tensor, axis: int, selection: slice | Tensor) -> Tensor:
     """A part keeps an axis of size 1 on which it does not depend."""
     if part.shape[axis] == 1:
         return part
