@@ -38,7 +38,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    monkeypatch.setattr(environment.headgrid, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(environment, "PACKAGE", package)
     return tmp_path
 
 

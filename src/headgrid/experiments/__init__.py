@@ -1,0 +1,35 @@
+"""Presets, and experiments made from them: complete, typed values that say everything a run computes."""
+
+from headgrid.experiments.create import create, experiment_of, load, save_model
+from headgrid.experiments.experiment import DataConfig, Experiment, Model, ModelConfig, Size, for_data
+from headgrid.experiments.preset import Preset
+from headgrid.experiments.presets import PRESETS, find_preset, make_experiment
+from headgrid.experiments.run import check_fits, initial_model, run
+from headgrid.experiments.serialization import experiment_from_yaml, experiment_to_yaml, read_experiment
+from headgrid.experiments.sizes import laptop, shorten, tiny
+
+__all__ = [
+    "PRESETS",
+    "DataConfig",
+    "Experiment",
+    "Model",
+    "ModelConfig",
+    "Preset",
+    "Size",
+    "check_fits",
+    "create",
+    "experiment_from_yaml",
+    "experiment_of",
+    "experiment_to_yaml",
+    "find_preset",
+    "for_data",
+    "initial_model",
+    "laptop",
+    "load",
+    "make_experiment",
+    "read_experiment",
+    "run",
+    "save_model",
+    "shorten",
+    "tiny",
+]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 import torch
 
-import headgrid
+PACKAGE = Path(__file__).parents[1]
 
 
 def describe_environment(device: torch.device) -> dict[str, Any]:
@@ -48,12 +48,11 @@ def _output(*command: str, folder: Path | None = None) -> str | None:
 
 def _commit() -> dict[str, Any] | None:
     """The commit of the checkout that headgrid runs from, and whether files differ from it; none outside of one."""
-    package = Path(headgrid.__file__).parent
     # A package installed below somebody else's checkout is not part of that checkout.
-    if _output("git", "ls-files", "--error-unmatch", "__init__.py", folder=package) is None:
+    if _output("git", "ls-files", "--error-unmatch", "__init__.py", folder=PACKAGE) is None:
         return None
-    changes = _output("git", "status", "--porcelain", "--untracked-files=no", folder=package)
-    return {"id": _output("git", "rev-parse", "HEAD", folder=package), "dirty": bool(changes)}
+    changes = _output("git", "status", "--porcelain", "--untracked-files=no", folder=PACKAGE)
+    return {"id": _output("git", "rev-parse", "HEAD", folder=PACKAGE), "dirty": bool(changes)}
 
 
 def _cpu_model() -> str:

@@ -1,0 +1,87 @@
+"""`headgrid evaluate`"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from headgrid.cli.data_argument import choose_data
+from headgrid.cli.output import print_json, print_table
+from headgrid.data import Cifar10, Dataset, Split
+from headgrid.data.progress import progress
+from headgrid.evaluation.accuracy import Evaluation, Precision, evaluate
+from headgrid.experiments import DataConfig, Model, check_fits, experiment_of, load
+from headgrid.training import choose_device, set_num_threads
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Measure a trained model: accuracy, top-5 accuracy from six classes on, loss, and each class."""
+
+    model: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+    """A run folder, one of its checkpoints, or a .safetensors file that headgrid wrote."""
+    data: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """cifar10, cifar100, embedded, or a folder of images; by default the data that the run was trained on."""
+    data_dir: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """Folder that holds the CIFAR files."""
+    split: Split | Literal["auto"] = "auto"
+    """Which images; auto takes the test images, and the validation images where there are none."""
+    batch_size: int = 500
+    """Images per batch; makes no difference to the results."""
+    device: str = "auto"
+    """cpu, cuda, cuda:1, mps; auto takes what there is, GPUs first."""
+    precision: Precision = "float32"
+    """What matrix products are computed in."""
+    threads: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Threads that torch computes with on the CPU."""
+    json: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Print JSON."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = tyro.cli(Arguments, args=arguments, prog="headgrid evaluate")
+    set_num_threads(options.threads)
+    device = choose_device(options.device)
+    model = load(options.model)
+    source = _data(options, model)
+    check_fits(model.config, source)
+    data = source.load()
+    split = options.split if options.split != "auto" else ("test" if data.num_images["test"] else "validation")
+    batches = data.evaluation_batches(split, options.batch_size, device)
+    with progress(f"evaluating {data.num_images[split]} images", data.num_images[split]) as advance:
+        evaluation = evaluate(model.to(device), batches, data.num_classes, options.precision, advance)
+    if options.json:
+        print_json(_to_json(data, split, evaluation))
+    else:
+        _print(data, split, evaluation)
+    return 0
+
+
+def _data(options: Arguments, model: Model) -> DataConfig:
+    """The data that the options name; those of the run if they name none."""
+    experiment = experiment_of(options.model)
+    if experiment is None and options.data is None:
+        raise ValueError(f"{options.model} does not say what it was trained on: name the images with --data")
+    image_size = model.config.image_size
+    current = Cifar10() if experiment is None else experiment.data
+    return choose_data(options.data, options.data_dir, current, image_size)
+
+
+def _to_json(data: Dataset, split: Split, evaluation: Evaluation) -> dict:
+    per_class = dict(zip(data.class_names, evaluation.per_class, strict=True))
+    return {"data": data.name, "split": split, **asdict(evaluation), "per_class": per_class}
+
+
+def _print(data: Dataset, split: Split, evaluation: Evaluation) -> None:
+    print(f"{evaluation.num_images} {split} images of {data.name}")
+    print(f"accuracy        {evaluation.accuracy:.4f}")
+    if evaluation.top5_accuracy is not None:
+        print(f"top-5 accuracy  {evaluation.top5_accuracy:.4f}")
+    print(f"loss            {evaluation.loss:.4f}\n")
+    rows = [
+        (name, "-" if accuracy is None else f"{accuracy:.4f}")
+        for name, accuracy in zip(data.class_names, evaluation.per_class, strict=True)
+    ]
+    print_table(("class", "accuracy"), rows)

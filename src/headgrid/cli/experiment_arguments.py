@@ -1,0 +1,135 @@
+"""From a command line to an experiment: preset, size, data, kinds of parts, then any field.
+
+The words are parsed twice. The first time tells the preset, the size and the data; the experiment that they make
+supplies the defaults, the help and the names of all other options for the second time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, make_dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import tyro
+
+from headgrid.cli.data_argument import choose_data
+from headgrid.cli.part_kinds import choose_kinds, kind_options
+from headgrid.evaluation.accuracy import Precision
+from headgrid.experiments import (
+    PRESETS,
+    DataConfig,
+    Experiment,
+    ModelConfig,
+    Size,
+    for_data,
+    make_experiment,
+    read_experiment,
+    shorten,
+)
+from headgrid.experiments.kinds import suggestion
+from headgrid.training.config import TrainingConfig
+
+INLINE = tyro.conf.arg(name="")
+"""Fields of a part appear without the name of the part in front."""
+
+
+@dataclass(frozen=True)
+class ExperimentArguments:
+    """Which experiment: a preset or a file, and what is different."""
+
+    preset: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="PRESET")] = None
+    """Name of a preset; `headgrid presets` lists them."""
+    config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """YAML file with a whole experiment, as `headgrid show` prints it, in place of a preset."""
+    size: Size = "paper"
+    """As published, the same kind of network for half an hour on two cores, or for a minute."""
+    data: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """cifar10, cifar100, embedded, or a folder with train/CLASS/IMAGE and val or test (see --data.image-size)."""
+    data_dir: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """Folder that holds the CIFAR files; otherwise $HEADGRID_DATA, then the cache, then a download."""
+    epochs: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Train for so many epochs; epochs that the schedule names move in proportion."""
+    precision: Annotated[Precision | None, tyro.conf.arg(metavar="{float32,bfloat16}")] = None
+    """What matrix products are computed in."""
+    seed: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Seed of everything random."""
+
+
+HELP = ("-h", "--help")
+
+Arguments = TypeVar("Arguments", bound=ExperimentArguments)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The parts of an experiment whose fields can be set."""
+
+    model: ModelConfig
+    """The network."""
+    data: DataConfig
+    """Where the images come from."""
+    training: TrainingConfig
+    """How the network is trained."""
+
+
+def parse_first(kind: type[Arguments], words: Sequence[str], prog: str) -> Arguments:
+    """The options that do not depend on the experiment. Handles --help where no experiment is named."""
+    others = [word for word in words if word not in HELP]
+    arguments, _ = tyro.cli(kind, args=others, prog=prog, return_unknown_args=True)
+    if len(others) < len(words) and arguments.preset is None and arguments.config is None:
+        more = f"Any field of the experiment can be set as well: `{prog} PRESET --help` lists them."
+        tyro.cli(kind, args=["--help"], prog=prog, description=f"{kind.__doc__}\n\n{more}")
+    return arguments
+
+
+def base_experiment(arguments: ExperimentArguments) -> Experiment:
+    """What the options for preset, file, size, data, epochs, precision and seed make."""
+    if arguments.config is not None:
+        if arguments.preset is not None or arguments.size != "paper":
+            raise ValueError("--config names a whole experiment: give no preset and no --size beside it")
+        experiment = read_experiment(arguments.config)
+    elif arguments.preset is None:
+        raise ValueError("name a preset (`headgrid presets` lists them), or a file with --config")
+    elif arguments.preset not in PRESETS:
+        raise ValueError(
+            f"there is no preset {arguments.preset!r}: {suggestion(arguments.preset, PRESETS)} "
+            f"(the preset stands before all options)"
+        )
+    else:
+        experiment = make_experiment(arguments.preset, arguments.size)
+    if arguments.data is not None or arguments.data_dir is not None:
+        size = experiment.model.image_size
+        experiment = for_data(experiment, choose_data(arguments.data, arguments.data_dir, experiment.data, size))
+    if arguments.epochs is not None:
+        experiment = shorten(experiment, arguments.epochs)
+    if arguments.precision is not None:
+        experiment = replace(experiment, training=replace(experiment.training, precision=arguments.precision))
+    return experiment if arguments.seed is None else replace(experiment, seed=arguments.seed)
+
+
+def parse_experiment(
+    kind: type[ExperimentArguments], words: Sequence[str], base: Experiment, prog: str
+) -> Experiment:
+    """The experiment with all that the command line says about its parts. Handles --help, with every field."""
+    chosen = choose_kinds(base, words)
+    request = request_type(kind, chosen)
+    fields: Fields = tyro.cli(request, args=words, prog=prog, config=(tyro.conf.AvoidSubcommands,)).fields
+    experiment = replace(chosen, model=fields.model, training=fields.training)
+    if fields.data != chosen.data:
+        return for_data(experiment, fields.data)
+    return experiment
+
+
+def request_type(kind: type[ExperimentArguments], experiment: Experiment) -> Any:
+    """All options of a verb, with the fields of an experiment and their values as defaults."""
+    fields = Fields(experiment.model, experiment.data, experiment.training)
+    kinds = kind_options(experiment)
+    return make_dataclass(
+        "Request",
+        [
+            ("arguments", Annotated[kind, INLINE], field(default_factory=kind)),
+            ("kinds", Annotated[kinds, INLINE], field(default_factory=kinds)),
+            ("fields", Annotated[Fields, INLINE], field(default=fields)),
+        ],
+        namespace={"__doc__": kind.__doc__},
+        frozen=True,
+    )

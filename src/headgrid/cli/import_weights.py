@@ -1,0 +1,41 @@
+"""`headgrid import`"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+from headgrid.experiments import save_model
+from headgrid.interop.attention_cnn import import_checkpoint
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Turn the weights of another project into a file that `headgrid evaluate` and `headgrid.load` read."""
+
+    project: tyro.conf.Positional[Literal["attention-cnn"]]
+    """The project: attention-cnn is the code of Cordonnier et al."""
+    checkpoint: tyro.conf.Positional[Path]
+    """Its .checkpoint file, with the config.yaml of its run in the same folder."""
+    out: tyro.conf.Positional[Path]
+    """The .safetensors file to write."""
+    force: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Replace OUT if it exists."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = tyro.cli(Arguments, args=arguments, prog="headgrid import")
+    if options.out.suffix != ".safetensors":
+        raise ValueError(f"{options.out} should be a file that ends in .safetensors")
+    if options.out.exists() and not options.force:
+        raise ValueError(f"{options.out} exists already: choose another name, or replace it with --force")
+    model, info = import_checkpoint(options.checkpoint)
+    save_model(model, options.out)
+    num_parameters = sum(parameter.numel() for parameter in model.parameters())
+    print(
+        f"wrote {options.out}: {type(model).__name__} with {num_parameters:,} parameters; {info}", file=sys.stderr
+    )
+    return 0

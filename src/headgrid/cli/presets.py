@@ -1,0 +1,57 @@
+"""`headgrid presets`"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import tyro
+
+from headgrid.cli.output import print_json, print_table
+from headgrid.experiments import PRESETS, Experiment
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """List the presets: published models, trained by name with `headgrid train NAME`."""
+
+    json: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Print a JSON list."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = tyro.cli(Arguments, args=arguments, prog="headgrid presets")
+    rows = [
+        {
+            "name": preset.name,
+            "paper": preset.paper,
+            "summary": preset.summary,
+            "num_parameters": num_parameters(preset.make()),
+            "paper_accuracy": preset.accuracy,
+        }
+        for preset in PRESETS.values()
+    ]
+    if options.json:
+        print_json(rows)
+        return 0
+    print_table(
+        ("name", "paper", "what it is", "parameters", "paper accuracy"),
+        [
+            (
+                row["name"],
+                row["paper"],
+                row["summary"],
+                f"{row['num_parameters']:,}",
+                "-" if row["paper_accuracy"] is None else f"{row['paper_accuracy']:.3f}",
+            )
+            for row in rows
+        ],
+        "Accuracy on the test images of CIFAR-10 as published; parameters counted in the model itself.",
+    )
+    return 0
+
+
+def num_parameters(experiment: Experiment) -> int:
+    """Counted in the model, which is built without memory for its weights."""
+    with torch.device("meta"):
+        model = experiment.model.build()
+    return sum(parameter.numel() for parameter in model.parameters())

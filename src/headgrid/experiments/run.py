@@ -1,0 +1,102 @@
+"""From an experiment to a trained run folder: data, model and training put together."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from headgrid.data import Dataset
+from headgrid.experiments.experiment import DataConfig, Experiment, Model, ModelConfig
+from headgrid.experiments.serialization import experiment_to_yaml
+from headgrid.training.device import choose_device
+from headgrid.training.distributed import Processes, connected, processes_from_environment
+from headgrid.training.loop import train
+from headgrid.training.progress import Progress
+from headgrid.training.result import TrainingResult
+from headgrid.training.writers import Writer
+
+
+def run(
+    experiment: Experiment,
+    folder: Path,
+    *,
+    resume: bool = False,
+    device: str = "auto",
+    compile: bool = False,
+    writers: Sequence[Writer] = (),
+    progress: Progress | None = None,
+    resume_hint: str = "Run the experiment in the same folder with resume to go on.",
+) -> TrainingResult:
+    """Trains the experiment into a run folder; started by torchrun, as one of several processes."""
+    processes = processes_from_environment()
+    chosen = choose_device(device, processes.local_rank)
+    with connected(processes, chosen) as processes:
+        check_fits(experiment.model, experiment.data)
+        data = _load_data(experiment, processes)
+        config = experiment.training
+        validation, test = (
+            partial(data.evaluation_batches, split, config.evaluation_batch_size, chosen)
+            if data.num_images[split]
+            else None
+            for split in ("validation", "test")
+        )
+        return train(
+            initial_model(experiment),
+            data.training_batches(
+                config.batch_size, experiment.seed, chosen, processes.rank, processes.num_processes
+            ),
+            None if validation is None else validation(),
+            config,
+            folder,
+            experiment=experiment_to_yaml(experiment),
+            num_classes=data.num_classes,
+            seed=experiment.seed,
+            device=chosen,
+            resume=resume,
+            compile=compile,
+            test_batches=test,
+            describe=head_centers,
+            writers=writers,
+            progress=progress,
+            processes=processes,
+            resume_hint=resume_hint,
+        )
+
+
+def initial_model(experiment: Experiment) -> Model:
+    """The model before training: the same for the same seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(experiment.seed)
+        return experiment.model.build()
+
+
+def head_centers(model: nn.Module) -> dict[str, Tensor]:
+    """Where the heads of quadratic scores look, and how widely: their parameters by name."""
+    return {
+        name: parameter
+        for name, parameter in model.named_parameters()
+        if name.rpartition(".")[2] in ("centers", "spreads")
+    }
+
+
+def check_fits(model: ModelConfig, data: DataConfig) -> None:
+    """Whether the model takes these images and tells as many classes apart."""
+    for what, of_model, of_data in (
+        ("num_classes", model.num_classes, data.num_classes),
+        ("num_channels", model.num_channels, data.num_channels),
+        ("image_size", model.image_size, data.image_size),
+    ):
+        if of_model != of_data:
+            raise ValueError(
+                f"the model was made for {what} {of_model} and the images of {data.name} have {of_data}: "
+                f"choose other images, or another {what} for the model"
+            )
+
+
+def _load_data(experiment: Experiment, processes: Processes) -> Dataset:
+    """One process goes first: it fetches what is missing, and the others find it there."""
+    loaded: list[Dataset] = []
+    processes.on_main(lambda: loaded.append(experiment.data.load()))
+    return loaded[0] if loaded else experiment.data.load()
