@@ -2,6 +2,8 @@
 
 from headgrid.attention.attention_output import AttentionOutput
 from headgrid.attention.dropout import DropoutPerBatch, DropoutPerImage
+from headgrid.attention.footprint_attention_output import FootprintAttentionOutput
+from headgrid.attention.gamma import Gamma, GammaConfig
 from headgrid.attention.gated import GatedPositionalAttention, GatedPositionalAttentionConfig
 from headgrid.attention.heads import (
     FullHeads,
@@ -12,24 +14,65 @@ from headgrid.attention.heads import (
     SplitHeads,
 )
 from headgrid.attention.multihead import MultiheadAttention, MultiheadAttentionConfig, QueryPixels
+from headgrid.attention.pairwise import (
+    AbsolutePosition,
+    Concatenation,
+    DotProduct,
+    HadamardProduct,
+    NoPosition,
+    PairwiseAttention,
+    PairwiseAttentionConfig,
+    RelativePosition,
+    Subtraction,
+    Summation,
+)
+from headgrid.attention.patchwise import (
+    CliqueProduct,
+    PatchConcatenation,
+    PatchwiseAttention,
+    PatchwiseAttentionConfig,
+    StarProduct,
+)
+from headgrid.attention.transformations import AllDifferent, AllShared, SharedPhiPsi
 
 AttentionConfig = MultiheadAttentionConfig | GatedPositionalAttentionConfig
 """The attentions that a block can have."""
 
 __all__ = [
+    "AbsolutePosition",
+    "AllDifferent",
+    "AllShared",
     "AttentionConfig",
     "AttentionOutput",
+    "CliqueProduct",
+    "Concatenation",
+    "DotProduct",
     "DropoutPerBatch",
     "DropoutPerImage",
+    "FootprintAttentionOutput",
     "FullHeads",
+    "Gamma",
+    "GammaConfig",
     "GatedPositionalAttention",
     "GatedPositionalAttentionConfig",
     "GroupedValues",
+    "HadamardProduct",
     "HeadsOfWidth",
     "MergedValues",
     "MultiheadAttention",
     "MultiheadAttentionConfig",
+    "NoPosition",
+    "PairwiseAttention",
+    "PairwiseAttentionConfig",
+    "PatchConcatenation",
+    "PatchwiseAttention",
+    "PatchwiseAttentionConfig",
     "ProjectedValues",
     "QueryPixels",
+    "RelativePosition",
+    "SharedPhiPsi",
     "SplitHeads",
+    "StarProduct",
+    "Subtraction",
+    "Summation",
 ]

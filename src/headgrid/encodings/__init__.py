@@ -6,10 +6,12 @@ from headgrid.encodings.absolute import (
     SinusoidalAbsolute,
     SinusoidalAbsoluteConfig,
 )
+from headgrid.encodings.coordinate import CoordinateEncoding, coordinates
 from headgrid.encodings.learned_relative import LearnedRelative, LearnedRelativeConfig
 from headgrid.encodings.sinusoidal import SinusoidalRelative, SinusoidalRelativeConfig, sinusoids
 
 __all__ = [
+    "CoordinateEncoding",
     "LearnedAbsolute",
     "LearnedAbsoluteConfig",
     "LearnedRelative",
@@ -18,5 +20,6 @@ __all__ = [
     "SinusoidalAbsoluteConfig",
     "SinusoidalRelative",
     "SinusoidalRelativeConfig",
+    "coordinates",
     "sinusoids",
 ]

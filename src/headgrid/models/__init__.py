@@ -13,8 +13,13 @@ from headgrid.models.resnet import (
     ResNet,
     ResNetConfig,
 )
+from headgrid.models.san import SAN, SAN10, SAN15, SAN19, SANConfig, report_san
 
 __all__ = [
+    "SAN",
+    "SAN10",
+    "SAN15",
+    "SAN19",
     "BasicBlockConfig",
     "BottleneckConfig",
     "CifarStemConfig",
@@ -23,5 +28,7 @@ __all__ = [
     "ImageNetStemConfig",
     "ResNet",
     "ResNetConfig",
+    "SANConfig",
     "enlarge_tables",
+    "report_san",
 ]

@@ -1,0 +1,52 @@
+"""gamma, the mapping of vector attention: from a relation delta to one number per group of channels."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headgrid.layers import NormalizedLinear
+
+
+@dataclass(frozen=True)
+class GammaConfig:
+    """gamma: linear layers, each after a batch norm and a ReLU."""
+
+    num_layers: int = 2
+    """Number of linear layers."""
+    hidden_dim: int | None = None
+    """Width between the layers; by default the relation's (pairwise) or the number of groups (patchwise)."""
+
+    def __post_init__(self) -> None:
+        if self.num_layers < 1:
+            raise ValueError(f"gamma needs at least one linear layer, got num_layers = {self.num_layers}")
+        if self.hidden_dim is not None and self.hidden_dim < 1:
+            raise ValueError(f"the hidden width of gamma must be at least 1, got {self.hidden_dim}")
+
+
+class Gamma(nn.Module):
+    """``alpha = gamma(delta)`` before a softmax; only the last layer has a bias, as in the official code."""
+
+    def __init__(self, config: GammaConfig, num_channels: int, hidden_dim: int, output_dim: int) -> None:
+        super().__init__()
+        hidden = [hidden_dim if config.hidden_dim is None else config.hidden_dim] * (config.num_layers - 1)
+        widths = [num_channels, *hidden, output_dim]
+        self.layers = nn.ModuleList(
+            NormalizedLinear(width, widths[layer + 1], bias=layer == config.num_layers - 1)
+            for layer, width in enumerate(widths[:-1])
+        )
+
+    def forward(self, delta: Float[Tensor, "*n c"], record: bool = False) -> Float[Tensor, "*n c_out"]:
+        return self.after_first(self.first(delta, record), record)
+
+    def after_first(self, hidden: Float[Tensor, "*n c_hidden"], record: bool = False) -> Float[Tensor, "*n c_out"]:
+        """All layers but the first, whose result some relations compute without being written down."""
+        for layer in list(self.layers)[1:]:
+            hidden = layer(hidden, record)
+        return hidden
+
+    @property
+    def first(self) -> NormalizedLinear:
+        layer = self.layers[0]
+        assert isinstance(layer, NormalizedLinear)
+        return layer
