@@ -65,6 +65,8 @@ class SinusoidalAbsolute(nn.Module):
         self.size = size
 
     def forward(self, height: int, width: int, like: Tensor) -> Float[Tensor, "h w p"]:
-        rows = sinusoids(torch.arange(height, device=like.device, dtype=like.dtype), self.size // 2)
-        columns = sinusoids(torch.arange(width, device=like.device, dtype=like.dtype), self.size // 2)
-        return torch.cat([rows[:, None].expand(-1, width, -1), columns[None].expand(height, -1, -1)], dim=-1)
+        dtype = torch.promote_types(like.dtype, torch.float32)  # angles need every digit
+        rows = sinusoids(torch.arange(height, device=like.device, dtype=dtype), self.size // 2)
+        columns = sinusoids(torch.arange(width, device=like.device, dtype=dtype), self.size // 2)
+        grid = torch.cat([rows[:, None].expand(-1, width, -1), columns[None].expand(height, -1, -1)], dim=-1)
+        return grid.to(like.dtype)

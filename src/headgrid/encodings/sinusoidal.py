@@ -38,7 +38,9 @@ class SinusoidalRelative(nn.Module):
         self.size = size
 
     def rows(self, height: int, like: Tensor) -> Float[Tensor, "h y p"]:
-        return sinusoids(axis_shifts(height, like.device).to(like.dtype), self.size // 2)
+        # In float32 at least: bfloat16 cannot even tell 257 from 256, and sines of large angles need every digit.
+        shifts = axis_shifts(height, like.device).to(torch.promote_types(like.dtype, torch.float32))
+        return sinusoids(shifts, self.size // 2).to(like.dtype)
 
     def columns(self, width: int, like: Tensor) -> Float[Tensor, "w x p"]:
         return self.rows(width, like)
