@@ -23,6 +23,7 @@ from headgrid.ops import (
     apply_attention,
     attention_weights,
     fused_attention,
+    map_is_faster,
     separable_attention,
     shared_attention,
 )
@@ -58,8 +59,8 @@ class MultiheadAttention(nn.Module):
     """``MHSA(X)_q = sum_h (sum_k softmax(A^h_q)_k X_k) W^h + b_out`` (equation 12).
 
     Without ``record`` the layer takes the fastest exact path that the score's structure allows: separable scores
-    never build a map, shared maps are built once for a batch, content goes through the fused kernel. With
-    ``record`` it computes and returns the weights explicitly; the values are the same.
+    never build a map, shared maps are built once for a batch, content goes through the fused kernel where that
+    is faster. With ``record`` it computes and returns the weights explicitly; the values are the same.
     """
 
     def __init__(
@@ -143,14 +144,16 @@ class MultiheadAttention(nn.Module):
     def _fast(self, parts: ScoreParts, values: Tensor) -> Tensor:
         probability = self.dropout.probability if self.training else 0.0
         if self.score.structure is Structure.CONTENT:
+            if map_is_faster(values, self.head_dim, parts.dense is not None, probability):
+                return self._explicit(parts, values)[0]
             return fused_attention(
                 values, parts.query, parts.key, parts.rows, parts.columns, parts.dense, probability
             )
+        if probability and isinstance(self.dropout, DropoutPerImage):
+            return self._explicit(parts, values)[0]
         if self.score.structure is Structure.SEPARABLE and not probability:
             assert parts.rows is not None
             assert parts.columns is not None
             return separable_attention(parts.rows[0, :, :, 0], parts.columns[0, :, 0], values)
-        if self.score.structure is Structure.SHARED or isinstance(self.dropout, DropoutPerBatch):
-            weights = attention_weights(rows=parts.rows, columns=parts.columns, dense=parts.dense)[0]
-            return shared_attention(F.dropout(weights, probability, self.training), values)
-        return self._explicit(parts, values)[0]
+        weights = attention_weights(rows=parts.rows, columns=parts.columns, dense=parts.dense)[0]
+        return shared_attention(F.dropout(weights, probability, self.training), values)

@@ -11,7 +11,7 @@ from headgrid.ops.footprint import (
     neighbours,
 )
 from headgrid.ops.footprint_products import FootprintWeights
-from headgrid.ops.fused_attention import fused_attention
+from headgrid.ops.fused_attention import fused_attention, map_is_faster
 from headgrid.ops.fused_pairwise import pairwise_sum_linear, pairwise_sum_moments
 from headgrid.ops.fused_patchwise import patch_linear, patch_moments
 from headgrid.ops.grid_softmax import grid_softmax
@@ -39,6 +39,7 @@ __all__ = [
     "fused_attention",
     "grid_softmax",
     "hadamard_product",
+    "map_is_faster",
     "neighbours",
     "normalized_linear",
     "pairwise_sum_linear",

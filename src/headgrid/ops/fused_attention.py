@@ -42,19 +42,34 @@ def fused_attention(
         long_key.append(key)
     if rows is not None:
         long_query.append(rows.expand(queries))
-        long_key.append(torch.eye(num_rows).to(values)[:, None, :].expand(keys))
+        one_hot = torch.eye(num_rows, dtype=values.dtype, device=values.device)
+        long_key.append(one_hot[:, None, :].expand(keys))
     if columns is not None:
         long_query.append(columns.expand(queries))
-        long_key.append(torch.eye(num_columns).to(values)[None, :, :].expand(keys))
+        one_hot = torch.eye(num_columns, dtype=values.dtype, device=values.device)
+        long_key.append(one_hot[None, :, :].expand(keys))
 
     # The flash kernel of the CPU wants queries, keys and values of one width: pad the shorter with zeros.
     parts = [torch.cat(long, dim=-1).to(values.dtype) for long in (long_query, long_key)] + [values]
     longest = max(part.shape[-1] for part in parts)
     output = F.scaled_dot_product_attention(
         *(F.pad(part, (0, longest - part.shape[-1])).flatten(2, 3) for part in parts),
-        attn_mask=None if dense is None else dense.flatten(3).flatten(1, 2)[None],
+        attn_mask=None if dense is None else dense.flatten(3).flatten(1, 2)[None].to(values.dtype),
         dropout_p=dropout,
         scale=1.0,
     )
     output = output[..., : values.shape[-1]].unflatten(2, (height, width))
     return output.permute(0, 2, 3, 1, 4)
+
+
+def map_is_faster(
+    values: Float[Tensor, "b y x v"] | Float[Tensor, "b n y x v"], head_dim: int, dense: bool, dropout: float
+) -> bool:
+    """Whether writing the attention map out is faster than the fused kernel, and no larger than its inputs.
+
+    On a CPU the kernel saves memory and not time: in bfloat16 it took two to three times as long as the map
+    (``benchmarks/attention_paths.py``). With dropout or a dense score that learns it builds the map anyway.
+    """
+    num_rows, num_columns = values.shape[-3:-1]
+    small = num_rows * num_columns <= head_dim + num_rows + num_columns
+    return values.device.type == "cpu" and (small or dense or dropout > 0)
