@@ -34,6 +34,17 @@ class FullyAttentionalConfig:
     num_classes: int = 10
     """Number of classes."""
 
+    def __post_init__(self) -> None:
+        for name in ("dim", "num_layers", "pixel_concatenation", "num_channels", "num_classes"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        rows, columns = self.image_size
+        cell = self.pixel_concatenation
+        if min(rows, columns) < 1 or rows % cell or columns % cell:
+            raise ValueError(
+                f"image_size {rows} x {columns} must be a positive multiple of pixel_concatenation {cell}"
+            )
+
     def build(self) -> "FullyAttentional":
         return FullyAttentional(self)
 
@@ -41,10 +52,7 @@ class FullyAttentionalConfig:
     def grid(self) -> tuple[int, int]:
         """Rows and columns of pixels in the attention layers."""
         rows, columns = self.image_size
-        cell = self.pixel_concatenation
-        if rows % cell or columns % cell:
-            raise ValueError(f"image_size {rows} x {columns} must be a multiple of pixel_concatenation {cell}")
-        return rows // cell, columns // cell
+        return rows // self.pixel_concatenation, columns // self.pixel_concatenation
 
 
 class FullyAttentional(nn.Module):
@@ -52,7 +60,9 @@ class FullyAttentional(nn.Module):
 
     def __init__(self, config: FullyAttentionalConfig) -> None:
         super().__init__()
-        heads = config.heads_per_layer or (config.attention.num_heads,) * config.num_layers
+        heads = config.heads_per_layer
+        if heads is None:
+            heads = (config.attention.num_heads,) * config.num_layers
         if len(heads) != config.num_layers:
             raise ValueError(f"heads_per_layer names {len(heads)} layers and the model has {config.num_layers}")
         self.config = config
@@ -73,6 +83,11 @@ class FullyAttentional(nn.Module):
 
         The names are those of the layers' modules: ``model.get_submodule("stack.blocks.0.attention")``.
         """
+        if images.shape[1] != self.config.num_channels:
+            raise ValueError(
+                f"the model was built for images of {self.config.num_channels} channels, got {images.shape[1]}: "
+                f"build it with num_channels={images.shape[1]}, or convert the images"
+            )
         pixels = self.embedding(self.pixel_concatenation(images))
         pixels, outputs = self.stack(pixels, record)
         logits = self.classifier(pixels)
@@ -82,7 +97,16 @@ class FullyAttentional(nn.Module):
 
 
 def enlarge_tables(model: FullyAttentional, image_size: tuple[int, int]) -> FullyAttentional:
-    """Stretches every learned table of the model, in place, to images of another size; returns the model."""
+    """Stretches every learned table of the model, in place, to larger images; returns the model.
+
+    Parameters are replaced by larger ones: build the optimizer afterwards.
+    """
+    built_for = model.config.image_size
+    if image_size[0] < built_for[0] or image_size[1] < built_for[1]:
+        raise ValueError(
+            f"tables can only be enlarged, from {built_for[0]} x {built_for[1]} to {image_size[0]} x {image_size[1]} "
+            f"one side would shrink: smaller images need no other tables"
+        )
     config = replace(model.config, image_size=image_size)
     for module in model.modules():
         if hasattr(module, "enlarge"):
