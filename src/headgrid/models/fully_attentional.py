@@ -104,8 +104,8 @@ def enlarge_tables(model: FullyAttentional, image_size: tuple[int, int]) -> Full
     built_for = model.config.image_size
     if image_size[0] < built_for[0] or image_size[1] < built_for[1]:
         raise ValueError(
-            f"tables can only be enlarged, from {built_for[0]} x {built_for[1]} to {image_size[0]} x {image_size[1]} "
-            f"one side would shrink: smaller images need no other tables"
+            f"tables can only be enlarged: the model was built for images of {built_for[0]} x {built_for[1]}, and "
+            f"{image_size[0]} x {image_size[1]} is smaller on one side"
         )
     config = replace(model.config, image_size=image_size)
     for module in model.modules():
