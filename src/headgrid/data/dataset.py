@@ -7,7 +7,7 @@ and sees exactly what it would have seen without the interruption.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 
@@ -45,6 +45,7 @@ class Normalization:
         return images.float().mul(std).add_(mean).mul_(255).round_().clamp_(0, 255).to(torch.uint8)
 
 
+@runtime_checkable
 class Batches(Protocol):
     """An epoch of batches, again and again."""
 

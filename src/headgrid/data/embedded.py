@@ -1,9 +1,9 @@
 """A small data set that needs no file: ten patterns that only comparing neighbouring pixels tells apart.
 
 Colours give nothing away. The pixels of every image are ranked, and each takes its value from its rank, so that
-all images consist of the same 1,024 values, arranged differently. A random colour for the middle and a random
-direction through the colour cube, the same for all classes, turn values into colours. What tells the classes
-apart is only which values stand side by side.
+all images consist of the same 1,024 values, arranged differently. Random colours, drawn alike for all classes,
+stand for the lowest, the middle and the highest value. What tells the classes apart is only which values stand
+side by side.
 """
 
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from headgrid.data.embedded_patterns import IMAGE_SIZE, PATTERNS, Fields, betwee
 from headgrid.data.random_stream import Purpose, random_stream
 from headgrid.data.tensor_dataset import LabelledImages, TensorDataset
 
-SMOOTH_NOISE = 0.6
+SMOOTH_NOISE = 0.7
 """Noise that hides parts of a pattern, relative to the pattern."""
 PIXEL_NOISE = 0.5
 """Noise of single pixels, relative to the pattern."""
@@ -63,7 +63,7 @@ class Embedded:
             _draw(num_images, self.seed, split)
             for split, num_images in enumerate((self.num_train, self.num_validation, self.num_test))
         )
-        normalization = Normalization((0.5, 0.5, 0.5), (0.25, 0.25, 0.25))
+        normalization = Normalization((0.5, 0.5, 0.5), (0.124, 0.124, 0.124))
         return TensorDataset(self.name, self.class_names, normalization, self.augmentation, train, validation, test)
 
 
@@ -89,11 +89,9 @@ def ranked(fields: Fields) -> Fields:
 
 
 def _paint(values: Fields, generator: Generator) -> Float32[Tensor, "i 3 h w"]:
-    """A colour for the middle, and a way through the colour cube from the lowest value to the highest."""
+    """A colour for the middle, and a way through the colour cube from dark (-1) to bright (1)."""
     num_images = len(values)
-    middle = torch.rand(num_images, 3, 1, 1, generator=generator) * 0.4 + 0.3
-    direction = torch.rand(num_images, 3, 1, 1, generator=generator) - 0.5
-    direction /= direction.norm(dim=1, keepdim=True)
-    reach = between(0.15, 0.3, num_images, generator)[:, None]
-    colours = middle + reach * direction * values[:, None]
-    return colours.mul_(255).round_()
+    middle = 0.4 + 0.2 * torch.rand(num_images, 3, 1, 1, generator=generator)
+    direction = 0.2 + 1.6 * torch.rand(num_images, 3, 1, 1, generator=generator)
+    reach = between(0.25, 0.4, num_images, generator)[:, None] / direction.norm(dim=1, keepdim=True)
+    return (255 * (middle + reach * direction * values[:, None])).round_()
