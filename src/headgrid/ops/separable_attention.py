@@ -31,10 +31,18 @@ def separable_attention(
 def _apply_head(
     row_weights: Float[Tensor, "h y"], column_weights: Float[Tensor, "w x"], values: Float[Tensor, "b y x d"]
 ) -> Float[Tensor, "b h w d"]:
-    # Batched products of expanded weights, not `weights @ values`: there PyTorch folds the batch into one large
-    # product and copies the pixels transposed, which took twice the time.
-    batch, num_rows, _, channels = values.shape
-    mixed = torch.bmm(column_weights.expand(batch * num_rows, -1, -1), values.flatten(0, 1))
-    mixed = mixed.view(batch, num_rows, len(column_weights) * channels)
-    mixed = torch.bmm(row_weights.expand(batch, -1, -1), mixed)
-    return mixed.unflatten(2, (len(column_weights), channels))
+    num_columns, channels = len(column_weights), values.shape[-1]
+    mixed = _mix(column_weights, values.flatten(0, 1)).unflatten(0, values.shape[:2])
+    return _mix(row_weights, mixed.flatten(2)).unflatten(2, (num_columns, channels))
+
+
+def _mix(weights: Float[Tensor, "queries keys"], values: Float[Tensor, "b keys d"]) -> Float[Tensor, "b queries d"]:
+    """``weights @ values``, written so that no large tensor is copied.
+
+    As it stands PyTorch folds the batch into one large product and copies the values transposed, which took twice
+    the time. The batched product has a gradient of the weights for every item of the batch; where these would be
+    larger than the values, the copy is the better choice.
+    """
+    if len(weights) > values.shape[-1]:
+        return weights @ values
+    return torch.bmm(weights.expand(len(values), -1, -1), values)
