@@ -5,8 +5,9 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from headgrid.analysis import describe_centers
 from headgrid.data import Dataset
 from headgrid.experiments.experiment import DataConfig, Experiment, Model, ModelConfig
 from headgrid.experiments.serialization import experiment_to_yaml
@@ -57,7 +58,7 @@ def run(
             resume=resume,
             compile=compile,
             test_batches=test,
-            describe=head_centers,
+            describe=describe_centers,
             writers=writers,
             progress=progress,
             processes=processes,
@@ -70,15 +71,6 @@ def initial_model(experiment: Experiment) -> Model:
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(experiment.seed)
         return experiment.model.build()
-
-
-def head_centers(model: nn.Module) -> dict[str, Tensor]:
-    """Where the heads of quadratic scores look, and how widely: their parameters by name."""
-    return {
-        name: parameter
-        for name, parameter in model.named_parameters()
-        if name.rpartition(".")[2] in ("centers", "spreads")
-    }
 
 
 def check_fits(model: ModelConfig, data: DataConfig) -> None:
