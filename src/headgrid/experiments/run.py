@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from headgrid.analysis import describe_centers
 from headgrid.data import Dataset
