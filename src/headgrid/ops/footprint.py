@@ -12,8 +12,10 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headgrid.axes import Pixels
 from headgrid.geometry import kernel_shifts
+
+KeyMaps = Float[Tensor, "b y x c"]
+"""Maps of key pixels; the queries (h, w) among them are fewer where the stride is larger than 1."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,11 @@ class Footprint:
         """How many pixels the footprint covers along an axis, gaps included."""
         return 2 * self.reach + 1
 
+    @property
+    def numbers(self) -> tuple[int, int, int]:
+        """Size, stride and dilation: all that counts once a map is padded."""
+        return self.size, self.stride, self.dilation
+
     def query_grid(self, height: int, width: int) -> tuple[int, int]:
         """Rows and columns of the query pixels on a map."""
         return (height - 1) // self.stride + 1, (width - 1) // self.stride + 1
@@ -71,12 +78,12 @@ class Footprint:
         return kernel_shifts((self.size, self.size), (self.dilation, self.dilation), device)
 
 
-def at_queries(maps: Pixels, footprint: Footprint) -> Float[Tensor, "b h_query w_query c"]:
+def at_queries(maps: KeyMaps, footprint: Footprint) -> Float[Tensor, "b h w c"]:
     """The pixels that attend: all of them at stride 1."""
     return maps[:, :: footprint.stride, :: footprint.stride]
 
 
-def pad(maps: Pixels, footprint: Footprint) -> Float[Tensor, "b h_padded w_padded c"]:
+def pad(maps: KeyMaps, footprint: Footprint) -> Float[Tensor, "b h_padded w_padded c"]:
     """The map with what every footprint reaches beyond its border."""
     reach = footprint.reach
     if isinstance(footprint.padding, ZeroPadding):
@@ -88,7 +95,7 @@ def pad(maps: Pixels, footprint: Footprint) -> Float[Tensor, "b h_padded w_padde
     return maps.flatten(1, 2).index_select(1, pixels).unflatten(1, (len(rows), len(columns)))
 
 
-def neighbours(maps: Pixels, footprint: Footprint) -> Float[Tensor, "k b h_query w_query c"]:
+def neighbours(maps: KeyMaps, footprint: Footprint) -> Float[Tensor, "k b h w c"]:
     """The footprint of every query pixel written out: K^2 copies of the map. Slow, obvious, differentiable."""
     span, stride, dilation = footprint.span, footprint.stride, footprint.dilation
     unfolded = pad(maps, footprint).unfold(1, span, stride).unfold(2, span, stride)[..., ::dilation, ::dilation]

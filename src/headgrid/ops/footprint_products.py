@@ -19,9 +19,9 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.utils.flop_counter import register_flop_formula
 
 from headgrid.ops.footprint import Footprint, shifted, windows
+from headgrid.ops.operator import register_gradient, register_operator
 from headgrid.ops.tiles import tiles
 
 GroupedMaps = Float[Tensor, "b m h_padded w_padded g"]
@@ -31,22 +31,21 @@ FootprintWeights = Float[Tensor, "k b h w g"]
 
 def aggregate(weights: FootprintWeights, values: GroupedMaps, footprint: Footprint) -> GroupedOutputs:
     """Sums the values of each footprint, weighted: ``y_i = sum_j alpha_ij * beta_j``."""
-    return _aggregate(weights, values, footprint.size, footprint.stride, footprint.dilation)
+    return _AGGREGATE(weights, values, *footprint.numbers)
 
 
 def scatter(
     weights: FootprintWeights, outputs: GroupedOutputs, grid: tuple[int, int], footprint: Footprint
 ) -> GroupedMaps:
     """Sends each output, weighted, to the pixels of its footprint on a padded map of ``grid`` pixels."""
-    return _scatter(weights, outputs, *grid, footprint.size, footprint.stride, footprint.dilation)
+    return _SCATTER(weights, outputs, *grid, *footprint.numbers)
 
 
 def correlate(values: GroupedMaps, outputs: GroupedOutputs, footprint: Footprint) -> FootprintWeights:
     """The dot product, over the members of a group, of each output with each value of its footprint."""
-    return _correlate(values, outputs, footprint.size, footprint.stride, footprint.dilation)
+    return _CORRELATE(values, outputs, *footprint.numbers)
 
 
-@torch.library.custom_op("headgrid::aggregate", mutates_args=())
 def _aggregate(weights: Tensor, values: Tensor, size: int, stride: int, dilation: int) -> Tensor:
     views = shifted(values, Footprint(size, stride, dilation))
     outputs = torch.zeros(views[0].shape, dtype=values.dtype, device=values.device)
@@ -57,7 +56,6 @@ def _aggregate(weights: Tensor, values: Tensor, size: int, stride: int, dilation
     return outputs
 
 
-@torch.library.custom_op("headgrid::scatter", mutates_args=())
 def _scatter(
     weights: Tensor, outputs: Tensor, height: int, width: int, size: int, stride: int, dilation: int
 ) -> Tensor:
@@ -70,7 +68,6 @@ def _scatter(
     return values
 
 
-@torch.library.custom_op("headgrid::correlate", mutates_args=())
 def _correlate(values: Tensor, outputs: Tensor, size: int, stride: int, dilation: int) -> Tensor:
     _, num_members, *queries = outputs.shape
     weights = outputs.new_zeros(size, size, len(outputs), *queries)
@@ -83,38 +80,44 @@ def _correlate(values: Tensor, outputs: Tensor, size: int, stride: int, dilation
     return weights.flatten(0, 1)
 
 
-def _query_grid(padded: Tensor, size: int, stride: int, dilation: int) -> tuple[int, int]:
-    span = Footprint(size, stride, dilation).span
-    return (padded.shape[2] - span) // stride + 1, (padded.shape[3] - span) // stride + 1
-
-
-@_aggregate.register_fake
-def _(weights: Tensor, values: Tensor, size: int, stride: int, dilation: int) -> Tensor:
-    grid = _query_grid(values, size, stride, dilation)
+def _aggregate_shapes(weights: Tensor, values: Tensor, size: int, stride: int, dilation: int) -> Tensor:
+    covered = dilation * (size - 1)
+    grid = ((length - covered - 1) // stride + 1 for length in values.shape[2:4])
     return values.new_empty(*values.shape[:2], *grid, values.shape[-1])
 
 
-@_scatter.register_fake
-def _(weights: Tensor, outputs: Tensor, height: int, width: int, size: int, stride: int, dilation: int) -> Tensor:
+def _scatter_shapes(
+    weights: Tensor, outputs: Tensor, height: int, width: int, size: int, stride: int, dilation: int
+) -> Tensor:
     return outputs.new_empty(*outputs.shape[:2], height, width, outputs.shape[-1])
 
 
-@_correlate.register_fake
-def _(values: Tensor, outputs: Tensor, size: int, stride: int, dilation: int) -> Tensor:
+def _correlate_shapes(values: Tensor, outputs: Tensor, size: int, stride: int, dilation: int) -> Tensor:
     return outputs.new_empty(size**2, len(outputs), *outputs.shape[2:])
 
 
-def _keep_footprint(ctx: Any, inputs: tuple, output: Tensor) -> None:
-    tensors, numbers = inputs[:2], inputs[2:]
-    ctx.save_for_backward(*tensors)
-    ctx.footprint = Footprint(*numbers[-3:])
+def _weighted_flops(weights: torch.Size, maps: torch.Size, *_: object, **__: object) -> int:
+    return 2 * weights.numel() * maps[1]
+
+
+def _correlate_flops(values: torch.Size, outputs: torch.Size, size: int, *_: object, **__: object) -> int:
+    return 2 * size**2 * outputs.numel()
+
+
+_AGGREGATE = register_operator(_aggregate, _aggregate_shapes, _weighted_flops)
+_SCATTER = register_operator(_scatter, _scatter_shapes, _weighted_flops)
+_CORRELATE = register_operator(_correlate, _correlate_shapes, _correlate_flops)
+
+
+def _keep_factors(ctx: Any, inputs: tuple, output: Tensor) -> None:
+    ctx.save_for_backward(*inputs[:2])
+    ctx.footprint = Footprint(*inputs[-3:])
 
 
 def _aggregate_backward(ctx: Any, outputs: Tensor) -> tuple[Tensor | None, ...]:
     weights, values = ctx.saved_tensors
-    outputs = outputs.contiguous()
+    outputs, grid = outputs.contiguous(), (values.shape[2], values.shape[3])
     of_weights = correlate(values, outputs, ctx.footprint) if ctx.needs_input_grad[0] else None
-    grid = values.shape[2], values.shape[3]
     of_values = scatter(weights, outputs, grid, ctx.footprint) if ctx.needs_input_grad[1] else None
     return of_weights, of_values, None, None, None
 
@@ -129,23 +132,12 @@ def _scatter_backward(ctx: Any, values: Tensor) -> tuple[Tensor | None, ...]:
 
 def _correlate_backward(ctx: Any, weights: Tensor) -> tuple[Tensor | None, ...]:
     values, outputs = ctx.saved_tensors
-    weights = weights.contiguous()
-    grid = values.shape[2], values.shape[3]
+    weights, grid = weights.contiguous(), (values.shape[2], values.shape[3])
     of_values = scatter(weights, outputs, grid, ctx.footprint) if ctx.needs_input_grad[0] else None
     of_outputs = aggregate(weights, values, ctx.footprint) if ctx.needs_input_grad[1] else None
     return of_values, of_outputs, None, None, None
 
 
-_aggregate.register_autograd(_aggregate_backward, setup_context=_keep_footprint)
-_scatter.register_autograd(_scatter_backward, setup_context=_keep_footprint)
-_correlate.register_autograd(_correlate_backward, setup_context=_keep_footprint)
-
-
-@register_flop_formula([torch.ops.headgrid.aggregate, torch.ops.headgrid.scatter])
-def _(weights: torch.Size, maps: torch.Size, *_: object, **__: object) -> int:
-    return 2 * weights.numel() * maps[1]
-
-
-@register_flop_formula(torch.ops.headgrid.correlate)
-def _(values: torch.Size, outputs: torch.Size, size: int, *_: object, **__: object) -> int:
-    return 2 * size**2 * outputs.numel()
+register_gradient(_AGGREGATE, _aggregate_backward, _keep_factors)
+register_gradient(_SCATTER, _scatter_backward, _keep_factors)
+register_gradient(_CORRELATE, _correlate_backward, _keep_factors)

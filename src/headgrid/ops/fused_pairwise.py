@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.utils.flop_counter import register_flop_formula
 
 from headgrid.ops.footprint import Footprint, incidence, pad, shifted
+from headgrid.ops.operator import register_gradient, register_operator
 from headgrid.ops.tiles import tiles
 
 PerChannel = Float[Tensor, "c"]
@@ -54,12 +54,10 @@ def pairwise_sum_linear(
 
     The result has the type of ``weight``: with bfloat16 weights the matrix products are bfloat16.
     """
-    numbers = footprint.size, footprint.stride, footprint.dilation
     with torch.autocast(queries.device.type, enabled=False):
-        return _pairwise_sum_linear(queries.contiguous(), pad(keys, footprint), weight, *numbers)
+        return _OPERATOR(queries.contiguous(), pad(keys, footprint), weight, *footprint.numbers)
 
 
-@torch.library.custom_op("headgrid::pairwise_sum_linear", mutates_args=())
 def _pairwise_sum_linear(
     queries: Tensor, keys: Tensor, weight: Tensor, size: int, stride: int, dilation: int
 ) -> Tensor:
@@ -73,7 +71,6 @@ def _pairwise_sum_linear(
     return output
 
 
-@torch.library.custom_op("headgrid::pairwise_sum_linear_backward", mutates_args=())
 def _pairwise_sum_linear_backward(
     gradient: Tensor, queries: Tensor, keys: Tensor, weight: Tensor, size: int, stride: int, dilation: int
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -95,37 +92,37 @@ def _pairwise_sum_linear_backward(
     return of_queries, of_keys, of_weight.to(weight.dtype)
 
 
-@_pairwise_sum_linear.register_fake
-def _(queries: Tensor, keys: Tensor, weight: Tensor, size: int, stride: int, dilation: int) -> Tensor:
+def _shapes(queries: Tensor, keys: Tensor, weight: Tensor, size: int, stride: int, dilation: int) -> Tensor:
     return weight.new_empty(size**2, *queries.shape[:3], len(weight))
 
 
-@_pairwise_sum_linear_backward.register_fake
-def _(
+def _backward_shapes(
     gradient: Tensor, queries: Tensor, keys: Tensor, weight: Tensor, size: int, stride: int, dilation: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     return torch.empty_like(queries), torch.empty_like(keys), torch.empty_like(weight)
 
 
-def _setup(ctx: Any, inputs: tuple, output: Tensor) -> None:
+def _flops(queries: torch.Size, keys: torch.Size, weight: torch.Size, size: int, *_: object, **__: object) -> int:
+    return 2 * size**2 * queries[:3].numel() * weight.numel()
+
+
+def _backward_flops(gradient: torch.Size, queries: torch.Size, *_: object, **__: object) -> int:
+    return 4 * gradient.numel() * queries[-1]
+
+
+_OPERATOR = register_operator(_pairwise_sum_linear, _shapes, _flops)
+_BACKWARD = register_operator(_pairwise_sum_linear_backward, _backward_shapes, _backward_flops)
+
+
+def _keep_inputs(ctx: Any, inputs: tuple, output: Tensor) -> None:
     ctx.save_for_backward(*inputs[:3])
     ctx.numbers = inputs[3:]
 
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
     with torch.autocast(gradient.device.type, enabled=False):
-        gradients = _pairwise_sum_linear_backward(gradient.contiguous(), *ctx.saved_tensors, *ctx.numbers)
+        gradients = _BACKWARD(gradient.contiguous(), *ctx.saved_tensors, *ctx.numbers)
     return *gradients, None, None, None
 
 
-_pairwise_sum_linear.register_autograd(_backward, setup_context=_setup)
-
-
-@register_flop_formula(torch.ops.headgrid.pairwise_sum_linear)
-def _(queries: torch.Size, keys: torch.Size, weight: torch.Size, size: int, *_: object, **__: object) -> int:
-    return 2 * size**2 * queries[:3].numel() * weight.numel()
-
-
-@register_flop_formula(torch.ops.headgrid.pairwise_sum_linear_backward)
-def _(gradient: torch.Size, queries: torch.Size, *_: object, **__: object) -> int:
-    return 4 * gradient.numel() * queries[-1]
+register_gradient(_OPERATOR, _backward, _keep_inputs)

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.utils.flop_counter import register_flop_formula
 
-from headgrid.ops.footprint import Footprint, incidence, pad, shifted, windows
+from headgrid.ops.footprint import Footprint, incidence, pad, shifted
+from headgrid.ops.operator import register_gradient, register_operator
 from headgrid.ops.tiles import tiles
 
 PerPosition = Float[Tensor, "k c"]
@@ -47,12 +47,10 @@ def patch_linear(
 
     The matrix products have the type of ``weight``; their sum has that of ``keys``.
     """
-    numbers = footprint.size, footprint.stride, footprint.dilation
     with torch.autocast(keys.device.type, enabled=False):
-        return _patch_linear(pad(keys, footprint), scale, shift, weight, *numbers)
+        return _OPERATOR(pad(keys, footprint), scale, shift, weight, *footprint.numbers)
 
 
-@torch.library.custom_op("headgrid::patch_linear", mutates_args=())
 def _patch_linear(
     keys: Tensor, scale: Tensor, shift: Tensor, weight: Tensor, size: int, stride: int, dilation: int
 ) -> Tensor:
@@ -66,7 +64,6 @@ def _patch_linear(
     return output
 
 
-@torch.library.custom_op("headgrid::patch_linear_backward", mutates_args=())
 def _patch_linear_backward(
     gradient: Tensor,
     keys: Tensor,
@@ -104,14 +101,15 @@ def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
     total.add_(torch.mm(left.to(narrow), right.to(narrow)))
 
 
-@_patch_linear.register_fake
-def _(keys: Tensor, scale: Tensor, shift: Tensor, weight: Tensor, size: int, stride: int, dilation: int) -> Tensor:
-    first = windows(keys, Footprint(size, stride, dilation))[0, 0]
-    return keys.new_empty(*first.shape[:3], weight.shape[1])
+def _shapes(
+    keys: Tensor, scale: Tensor, shift: Tensor, weight: Tensor, size: int, stride: int, dilation: int
+) -> Tensor:
+    covered = dilation * (size - 1)
+    grid = ((length - covered - 1) // stride + 1 for length in keys.shape[1:3])
+    return keys.new_empty(len(keys), *grid, weight.shape[1])
 
 
-@_patch_linear_backward.register_fake
-def _(
+def _backward_shapes(
     gradient: Tensor,
     keys: Tensor,
     scale: Tensor,
@@ -124,25 +122,27 @@ def _(
     return torch.empty_like(keys), torch.empty_like(scale), torch.empty_like(shift), torch.empty_like(weight)
 
 
-def _setup(ctx: Any, inputs: tuple, output: Tensor) -> None:
+def _flops(keys: torch.Size, scale: torch.Size, *_: object, **extra: torch.Size) -> int:
+    return 2 * extra["out_shape"].numel() * scale.numel()
+
+
+def _backward_flops(gradient: torch.Size, keys: torch.Size, scale: torch.Size, *_: object, **__: object) -> int:
+    return 4 * gradient.numel() * scale.numel()
+
+
+_OPERATOR = register_operator(_patch_linear, _shapes, _flops)
+_BACKWARD = register_operator(_patch_linear_backward, _backward_shapes, _backward_flops)
+
+
+def _keep_inputs(ctx: Any, inputs: tuple, output: Tensor) -> None:
     ctx.save_for_backward(*inputs[:4])
     ctx.numbers = inputs[4:]
 
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
     with torch.autocast(gradient.device.type, enabled=False):
-        gradients = _patch_linear_backward(gradient.contiguous(), *ctx.saved_tensors, *ctx.numbers)
+        gradients = _BACKWARD(gradient.contiguous(), *ctx.saved_tensors, *ctx.numbers)
     return *gradients, None, None, None
 
 
-_patch_linear.register_autograd(_backward, setup_context=_setup)
-
-
-@register_flop_formula(torch.ops.headgrid.patch_linear)
-def _(keys: torch.Size, scale: torch.Size, *_: object, **extra: torch.Size) -> int:
-    return 2 * extra["out_shape"].numel() * scale.numel()
-
-
-@register_flop_formula(torch.ops.headgrid.patch_linear_backward)
-def _(gradient: torch.Size, keys: torch.Size, scale: torch.Size, *_: object, **__: object) -> int:
-    return 4 * gradient.numel() * scale.numel()
+register_gradient(_OPERATOR, _backward, _keep_inputs)

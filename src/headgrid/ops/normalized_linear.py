@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.utils.flop_counter import register_flop_formula
 
+from headgrid.ops.operator import register_gradient, register_operator
 from headgrid.ops.tiles import tiles
 
 Rows = Float[Tensor, "r c"]
@@ -21,7 +21,7 @@ PerChannel = Float[Tensor, "c"]
 @torch.no_grad()
 def row_moments(rows: Rows) -> tuple[PerChannel, PerChannel]:
     """Mean and variance of each channel, from the means and variances of tiles (Chan et al. 1979)."""
-    return _row_moments(rows)
+    return _MOMENTS(rows)
 
 
 def normalized_linear(
@@ -44,10 +44,9 @@ def normalized_linear(
     if bias is None:
         bias = weight.new_zeros(len(weight))
     with torch.autocast(rows.device.type, enabled=False):
-        return _normalized_linear(rows, mean, deviation, scale, shift, weight, bias, moments_of_rows)
+        return _OPERATOR(rows, mean, deviation, scale, shift, weight, bias, moments_of_rows)
 
 
-@torch.library.custom_op("headgrid::row_moments", mutates_args=())
 def _row_moments(rows: Tensor) -> tuple[Tensor, Tensor]:
     exact = torch.promote_types(rows.dtype, torch.float32)
     mean = torch.zeros(rows.shape[1], dtype=exact, device=rows.device)
@@ -62,7 +61,6 @@ def _row_moments(rows: Tensor) -> tuple[Tensor, Tensor]:
     return mean, squares / num_rows
 
 
-@torch.library.custom_op("headgrid::normalized_linear", mutates_args=())
 def _normalized_linear(
     rows: Tensor,
     mean: Tensor,
@@ -81,7 +79,6 @@ def _normalized_linear(
     return output
 
 
-@torch.library.custom_op("headgrid::normalized_linear_backward", mutates_args=())
 def _normalized_linear_backward(
     gradient: Tensor,
     rows: Tensor,
@@ -118,14 +115,12 @@ def _normalized_linear_backward(
     return of_rows.to(rows.dtype), of_scale, of_shift, of_weight.to(weight.dtype), of_bias.to(weight.dtype)
 
 
-@_row_moments.register_fake
-def _(rows: Tensor) -> tuple[Tensor, Tensor]:
+def _moments_shapes(rows: Tensor) -> tuple[Tensor, Tensor]:
     exact = torch.promote_types(rows.dtype, torch.float32)
     return rows.new_empty(rows.shape[1], dtype=exact), rows.new_empty(rows.shape[1], dtype=exact)
 
 
-@_normalized_linear.register_fake
-def _(
+def _shapes(
     rows: Tensor,
     mean: Tensor,
     deviation: Tensor,
@@ -138,8 +133,7 @@ def _(
     return weight.new_empty(len(rows), len(weight))
 
 
-@_normalized_linear_backward.register_fake
-def _(
+def _backward_shapes(
     gradient: Tensor,
     rows: Tensor,
     mean: Tensor,
@@ -153,27 +147,30 @@ def _(
     return torch.empty_like(rows), *of_norm, torch.empty_like(weight), weight.new_empty(len(weight))
 
 
-def _setup(ctx: Any, inputs: tuple, output: Tensor) -> None:
+def _flops(rows: torch.Size, *_: object, **extra: torch.Size) -> int:
+    return 2 * rows.numel() * extra["out_shape"][1]
+
+
+def _backward_flops(gradient: torch.Size, rows: torch.Size, *_: object, **__: object) -> int:
+    return 4 * rows.numel() * gradient[1]
+
+
+_MOMENTS = register_operator(_row_moments, _moments_shapes)
+_OPERATOR = register_operator(_normalized_linear, _shapes, _flops)
+_BACKWARD = register_operator(_normalized_linear_backward, _backward_shapes, _backward_flops)
+
+
+def _keep_inputs(ctx: Any, inputs: tuple, output: Tensor) -> None:
     rows, mean, deviation, scale, shift, weight, _, ctx.moments_of_rows = inputs
     ctx.save_for_backward(rows, mean, deviation, scale, shift, weight)
 
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
     with torch.autocast(gradient.device.type, enabled=False):
-        of_rows, of_scale, of_shift, of_weight, of_bias = _normalized_linear_backward(
+        of_rows, of_scale, of_shift, of_weight, of_bias = _BACKWARD(
             gradient.contiguous(), *ctx.saved_tensors, ctx.moments_of_rows
         )
     return of_rows, None, None, of_scale, of_shift, of_weight, of_bias, None
 
 
-_normalized_linear.register_autograd(_backward, setup_context=_setup)
-
-
-@register_flop_formula(torch.ops.headgrid.normalized_linear)
-def _(rows: torch.Size, *shapes: object, **extra: torch.Size) -> int:
-    return 2 * rows.numel() * extra["out_shape"][1]
-
-
-@register_flop_formula(torch.ops.headgrid.normalized_linear_backward)
-def _(gradient: torch.Size, rows: torch.Size, *_: object, **__: object) -> int:
-    return 4 * gradient[1] * rows.numel()
+register_gradient(_OPERATOR, _backward, _keep_inputs)

@@ -9,14 +9,13 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 
-from headgrid.axes import Pixels
-from headgrid.ops.footprint import Footprint, neighbours, pad
+from headgrid.ops.footprint import Footprint, KeyMaps, neighbours, pad
 from headgrid.ops.footprint_products import FootprintWeights, aggregate
 
 
 def vector_aggregation(
-    values: Pixels, weights: FootprintWeights, footprint: Footprint
-) -> Float[Tensor, "b h_query w_query c"]:
+    values: KeyMaps, weights: FootprintWeights, footprint: Footprint
+) -> Float[Tensor, "b h w c"]:
     """Aggregates ``values`` = beta(x) with ``weights`` = alpha; position k of a footprint counts row by row.
 
     A loop over shifts that stores no copies of the values, forwards or backwards; see
@@ -31,8 +30,8 @@ def vector_aggregation(
 
 
 def explicit_vector_aggregation(
-    values: Pixels, weights: FootprintWeights, footprint: Footprint
-) -> Float[Tensor, "b h_query w_query c"]:
+    values: KeyMaps, weights: FootprintWeights, footprint: Footprint
+) -> Float[Tensor, "b h w c"]:
     """The readable twin: writes every footprint down and sums it."""
     copies = rearrange(
         neighbours(values, footprint), "k b h w (m g) -> k b h w m g", g=_check_groups(values, weights)
