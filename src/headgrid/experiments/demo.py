@@ -8,7 +8,7 @@ from headgrid.experiments.presets import make_experiment
 from headgrid.experiments.sizes import shorten
 from headgrid.models import FullyAttentionalConfig
 
-NUM_EPOCHS = 10
+NUM_EPOCHS = 12
 
 
 def demo() -> Experiment:
@@ -19,5 +19,7 @@ def demo() -> Experiment:
         experiment,
         name="demo",
         model=replace(experiment.model, pixel_concatenation=2),
+        # Small batches make many steps of few images: the heads travel with the steps.
+        training=replace(experiment.training, batch_size=25),
         data=Embedded(num_train=2500, num_validation=500, num_test=1000),
     )
