@@ -61,14 +61,14 @@ def accuracy_svg(
     left, right, top, bottom = 46, 96, 12, 34
     last = max(epochs, default=1)
 
-    def x(epoch: float) -> float:
+    def x(epoch: int) -> float:
         return left + (epoch - 1) / max(1, last - 1) * (width - left - right)
 
     def y(accuracy: float) -> float:
         return top + (1 - accuracy) * (height - top - bottom)
 
     parts = []
-    for tick in (0, 0.25, 0.5, 0.75, 1):
+    for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
         parts.append(f'<path d="M{left} {y(tick):.1f}H{width - right}" class="grid"/>')
         parts.append(f'<text x="{left - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:.0%}</text>')
     for epoch in sorted({1, last, *range(0, last + 1, max(1, round(last / 6)))} - {0}):
