@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headgrid.analysis import HeadCenters
-from headgrid.explorer import Example, ReportContents, report_page
+from headgrid.explorer import Example, ReportContents, centers_picture, pixels_to_show, report_page
 from headgrid.explorer.pictures import accuracy_svg, head_centers_svg, map_png, png_address
 
 METRICS = [
@@ -83,6 +83,20 @@ def test_centers_stand_at_their_column_and_row():
     picture = ElementTree.fromstring(head_centers_svg(_heads(), reach=5))
     dots = [(float(dot.get("cx")), float(dot.get("cy"))) for dot in picture.iter("circle")]
     assert dots == [(1.5, 0.0), (0.0, -2.0), (3.0, 3.0)]  # x is the column, y the row
+
+
+def test_picture_of_centers_stands_alone():
+    rows = {"before training": {"a": _heads(), "b": _heads()}, "after 3 epochs": {"a": _heads(), "b": _heads(2)}}
+    picture = ElementTree.fromstring(centers_picture(rows, reach=5))
+    assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+    assert len(list(picture.iter("{http://www.w3.org/2000/svg}circle"))) == 11
+
+
+def test_pixels_to_show_hold_the_centers_within_reason():
+    def at(distance):
+        return {0: {"layer": HeadCenters(torch.tensor([[0.0, distance]]), torch.eye(2)[None])}}
+
+    assert [pixels_to_show(at(distance)) for distance in (0.1, 4.2, -6.0, 99.0)] == [3, 7, 8, 12]
 
 
 def test_missing_validation_accuracies_leave_no_point():

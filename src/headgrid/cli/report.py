@@ -9,9 +9,9 @@ import torch
 import tyro
 
 from headgrid.analysis import centers_of_row
-from headgrid.data import Dataset
+from headgrid.data import Dataset, Split
 from headgrid.experiments import Experiment, Model, experiment_of, load
-from headgrid.explorer import Example, ReportContents, report_page
+from headgrid.explorer import Example, ReportContents, centers_picture, pixels_to_show, report_page
 from headgrid.models import FullyAttentional
 from headgrid.training import RunFolder
 from headgrid.training.files import write_text
@@ -25,6 +25,8 @@ class Arguments:
     """A run folder, finished or not."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """The page to write; by default report.html in the run folder."""
+    picture: Annotated[Path | None, tyro.conf.arg(metavar="FILE.svg")] = None
+    """Also write where the heads look, before and after training, as a picture of its own."""
     images: Annotated[tuple[int, ...], tyro.conf.arg(metavar="NUMBER ...")] = (0, 1)
     """Test images to show attention maps of."""
     query: Annotated[tuple[int, int] | None, tyro.conf.arg(metavar="ROW COLUMN")] = None
@@ -35,6 +37,9 @@ def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(Arguments, args=arguments, prog="headgrid report")
     page = write_report(options.run, options.out, options.images, options.query)
     print(f"report: {page}")
+    if options.picture is not None:
+        write_centers_picture(options.run, options.picture)
+        print(f"picture: {options.picture}")
     return 0
 
 
@@ -61,6 +66,19 @@ def write_report(
     return page
 
 
+def write_centers_picture(folder: Path, out: Path) -> None:
+    """Writes where the heads of a run looked before the training and after it."""
+    rows = RunFolder(folder).centers()
+    if not rows:
+        raise ValueError(f"{folder} has no head centres: only models with quadratic scores have them")
+    centers = {row["epoch"]: centers_of_row(row) for row in (rows[0], rows[-1])}
+    named = {
+        "before training": centers_of_row(rows[0]),
+        f"after {rows[-1]['epoch']} epochs": centers_of_row(rows[-1]),
+    }
+    write_text(out, centers_picture(named, pixels_to_show(centers)))
+
+
 def _facts(run: RunFolder, experiment: Experiment, model: Model, data: Dataset) -> list[tuple[str, str]]:
     facts = [("Parameters", f"{sum(parameter.numel() for parameter in model.parameters()):,}")]
     result = run.result()
@@ -84,11 +102,13 @@ def _thinned(rows: list[dict], most: int = 25) -> list[dict]:
 def _examples(model: Model, data: Dataset, images: Sequence[int], query: tuple[int, int] | None) -> list[Example]:
     if not isinstance(model, FullyAttentional):
         return []  # a network of convolutions has no attention to show
-    split = "test" if data.num_images["test"] else "validation"
+    split: Split = "test" if data.num_images["test"] else "validation"
     return [_example(model, data, split, number, query) for number in images]
 
 
-def _example(model: FullyAttentional, data: Dataset, split, number: int, query: tuple[int, int] | None) -> Example:
+def _example(
+    model: FullyAttentional, data: Dataset, split: Split, number: int, query: tuple[int, int] | None
+) -> Example:
     if not 0 <= number < data.num_images[split]:
         raise ValueError(f"there is no {split} image {number}: {data.name} has {data.num_images[split]}, from 0 on")
     batches = data.evaluation_batches(split, 1)

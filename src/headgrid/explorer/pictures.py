@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -52,7 +52,7 @@ def head_centers_svg(heads: HeadCenters, reach: int, size: int = 230) -> str:
 
 def accuracy_svg(
     epochs: Sequence[int],
-    curves: dict[str, Sequence[float | None]],
+    curves: Mapping[str, Sequence[float | None]],
     chance: float,
     size: tuple[int, int] = (640, 260),
 ) -> str:

@@ -67,7 +67,7 @@ def _accuracy(contents: ReportContents) -> str:
 
 def _centers(centers: dict[int, dict[str, HeadCenters]]) -> str:
     epochs = sorted(centers)
-    reach = _reach(centers)
+    reach = pixels_to_show(centers)
 
     def row(epoch: int) -> str:
         return "".join(
@@ -89,8 +89,8 @@ A dot is the head's centre; half of its attention lies within the solid curve, 9
 <div id="strips">{strips}</div></section>"""
 
 
-def _reach(centers: dict[int, dict[str, HeadCenters]]) -> int:
-    """Pixels to show on each side of the query: all centres of the first and last epoch, but no more than 12."""
+def pixels_to_show(centers: dict[int, dict[str, HeadCenters]]) -> int:
+    """On each side of the query: all centres of the first and last epoch, but no more than 12 pixels."""
     first, last = min(centers), max(centers)
     farthest = max(float(heads.centers.abs().max()) for epoch in (first, last) for heads in centers[epoch].values())
     return int(min(12, max(3, np.ceil(farthest) + 2)))
