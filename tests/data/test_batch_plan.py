@@ -74,7 +74,7 @@ def test_random_numbers_differ_between_seeds_epochs_and_batches():
     drawn = [*numbers(0, 0), *numbers(0, 1), *numbers(1, 0)]
     for first, second in itertools.combinations(drawn, 2):
         assert not torch.equal(first, second)
-    assert all((0 <= uniforms).all() and (uniforms < 1).all() for uniforms in drawn)
+    assert all((uniforms >= 0).all() and (uniforms < 1).all() for uniforms in drawn)
 
 
 def test_does_not_touch_the_global_generator():

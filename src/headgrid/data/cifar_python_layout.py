@@ -86,12 +86,14 @@ class _PlainUnpickler(pickle.Unpickler):
         return STAND_INS[full_name]
 
 
-def _read_plain(file: Path) -> dict[bytes, Any]:
+def _read_plain(file: Path) -> Any:
     with file.open("rb") as stream:
         return _PlainUnpickler(stream, encoding="bytes").load()
 
 
-def _images(array: _Array) -> ByteImages:
+def _images(array: Any) -> ByteImages:
+    if not isinstance(array, _Array):
+        raise ValueError("the images are no array")
     _, shape, kind, columns_first, content = array.state
     if kind.arguments[0] not in ("u1", b"u1") or columns_first or shape[1:] != (NUM_PIXEL_BYTES,):
         raise ValueError(f"the images are no rows of {NUM_PIXEL_BYTES} bytes")
@@ -100,7 +102,7 @@ def _images(array: _Array) -> ByteImages:
     return torch.frombuffer(bytearray(content), dtype=torch.uint8).view(-1, 3, 32, 32)
 
 
-def _labels(labels: list[int]) -> Labels:
-    if not all(isinstance(label, int) for label in labels):
-        raise ValueError("the labels are no whole numbers")
+def _labels(labels: Any) -> Labels:
+    if not isinstance(labels, list) or not all(isinstance(label, int) for label in labels):
+        raise ValueError("the labels are no list of whole numbers")
     return torch.tensor(labels, dtype=torch.int64)
