@@ -26,6 +26,8 @@ class Reduction:
     num_layers: int
     pixel_concatenation: int
     """Side of the cells whose pixels are concatenated: larger cells, fewer pixels in the attention."""
+    rate_factor: float
+    """What the learning rate of attention models is multiplied by: a short run cannot warm up for long."""
     resnet_width: int
     resnet_blocks_per_stage: tuple[int, ...]
     num_epochs: int
@@ -35,6 +37,7 @@ LAPTOP = Reduction(
     width_divisor=4,
     num_layers=4,
     pixel_concatenation=4,
+    rate_factor=0.3,
     resnet_width=32,
     resnet_blocks_per_stage=(1, 1, 1, 1),
     num_epochs=12,
@@ -44,6 +47,7 @@ TINY = Reduction(
     width_divisor=12,
     num_layers=2,
     pixel_concatenation=4,
+    rate_factor=1.0,
     resnet_width=8,
     resnet_blocks_per_stage=(1, 1, 1),
     num_epochs=4,
@@ -70,11 +74,12 @@ def tiny(experiment: Experiment) -> Experiment:
 def reduce(experiment: Experiment, to: Reduction, precision: Precision) -> Experiment:
     """A smaller network without dropout (it is too small to memorise its images), trained for fewer epochs."""
     shorter = shorten(experiment, to.num_epochs)
-    return replace(
-        shorter,
-        model=_reduce_model(experiment.model, to),
-        training=replace(shorter.training, precision=precision),
-    )
+    training = replace(shorter.training, precision=precision)
+    if isinstance(experiment.model, FullyAttentionalConfig):
+        optimizer = training.optimizer
+        slower = replace(optimizer, learning_rate=optimizer.learning_rate * to.rate_factor)
+        training = replace(training, optimizer=slower)
+    return replace(shorter, model=_reduce_model(experiment.model, to), training=training)
 
 
 def shorten(experiment: Experiment, num_epochs: int) -> Experiment:
