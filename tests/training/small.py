@@ -27,14 +27,14 @@ EXPERIMENT = "name: small\ntraining:\n  num_epochs: 4\n"
 
 
 class SmallModel(nn.Module):
-    """A convolution with batch statistics, dropout, and a table of positions that is indexed."""
+    """A convolution (channels last in memory), batch statistics, dropout, and an indexed table of positions."""
 
     def __init__(
         self, seed: int = 0, num_classes: int = NUM_CLASSES, norm: bool = True, dropout: float = 0.3
     ) -> None:
         super().__init__()
         torch.manual_seed(seed)
-        self.convolution = nn.Conv2d(3, 8, 3, padding=1)
+        self.convolution = nn.Conv2d(3, 8, 3, padding=1).to(memory_format=torch.channels_last)
         self.norm = nn.BatchNorm2d(8) if norm else nn.Identity()
         self.centers = nn.Parameter(torch.randn(7, 8))
         self.dropout = nn.Dropout(dropout)

@@ -98,7 +98,7 @@ def test_it_learns_and_leaves_a_complete_folder(tmp_path: Path):
     assert stored["num_parameters"] == sum(p.numel() for p in SmallModel().parameters())
     assert stored["seconds"] > 0
     assert stored["images_per_second"] > 0
-    assert stored["peak_memory_bytes"] > 2**20
+    assert run.events()[-1]["peak_memory_bytes"] > 2**20
 
 
 def test_validation_selects_and_the_test_images_are_opened_once_at_the_end(tmp_path: Path):
@@ -272,12 +272,13 @@ def test_a_validation_loss_that_is_no_number_stops_the_run(tmp_path: Path):
     assert not (tmp_path / "checkpoints/best.safetensors").exists()
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path):
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_save_and_say_how_to_go_on(tmp_path: Path, stop: signal.Signals):
     class Pressed(SmallBatches):
         def epoch(self, epoch: int, first_batch: int = 0):
             for number, batch in enumerate(super().epoch(epoch, first_batch), start=first_batch):
                 if (epoch, number) == (1, 3):
-                    os.kill(os.getpid(), signal.SIGINT)
+                    os.kill(os.getpid(), stop)
                 yield batch
 
     hint = "Continue with: headgrid train small --run somewhere --resume"
@@ -307,6 +308,23 @@ def test_batches_must_keep_their_promise(tmp_path: Path):
 
     with pytest.raises(ValueError, match=r"gave 1 training batches, but len\(\) promised 7"):
         train_small(tmp_path, SHORT, training_batches=Short())
+
+
+def test_a_model_is_trained_in_training_mode_and_ends_in_eval_mode(tmp_path: Path):
+    modes = []
+    model = SmallModel().eval()
+    model.dropout.register_forward_hook(lambda module, inputs, output: modes.append(module.training))
+    train_small(tmp_path, SHORT, model=model)
+    epoch = [True] * 7 + [False] * 5
+    assert modes == [*epoch, *epoch, *[False] * 5]
+    assert not any(module.training for module in model.modules())
+
+
+def test_a_model_that_begins_with_bad_weights_is_refused(tmp_path: Path):
+    model = SmallModel()
+    model.head.weight.data[0, 0] = float("nan")
+    with pytest.raises(ValueError, match="begins with weights that are nan or infinite"):
+        train_small(tmp_path, SHORT, model=model)
 
 
 def test_gradients_of_frozen_parts_are_not_needed(tmp_path: Path):

@@ -18,7 +18,6 @@ RESULT = TrainingResult(
     seed=0,
     seconds=12.5,
     images_per_second=100.0,
-    peak_memory_bytes=None,
 )
 
 

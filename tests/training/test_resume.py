@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 import torch
 
-from headgrid.training import SGD, Interrupted, Progress, RunFolder, TrainingConfig, environment, load_weights
+from headgrid.training import (
+    SGD,
+    Interrupted,
+    Processes,
+    Progress,
+    RunFolder,
+    TrainingConfig,
+    environment,
+    load_weights,
+)
+from headgrid.training.checkpoint import load_checkpoint
+from headgrid.training.step import Learner
 
 from .small import CONFIGS, SmallBatches, SmallModel, train_small
 from .test_loop import rows_without_time
@@ -38,7 +49,7 @@ def assert_same_runs(folder: Path, reference: Path) -> None:
     result, wanted = run.result(), expected.result()
     assert result is not None
     assert wanted is not None
-    for key in ("seconds", "images_per_second", "peak_memory_bytes"):
+    for key in ("seconds", "images_per_second"):
         del result[key], wanted[key]
     assert result == wanted
     assert not list(folder.rglob("*.tmp"))
@@ -166,13 +177,13 @@ def start(folder: Path, *options: str) -> subprocess.Popen:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=TESTS)
 
 
-def run_and_kill(folder: Path, after: float, number: int, *options: str) -> int:
+def run_and_kill(folder: Path, after: float, *options: str) -> int:
     process = start(folder, *options)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "training\n"
         time.sleep(after)
-        process.send_signal(number)
+        process.kill()
         process.communicate(timeout=60)
     finally:
         process.kill()
@@ -185,7 +196,7 @@ def kill_and_compare(tmp_path: Path, config: str, moments: list[float]) -> None:
     folder = tmp_path / "killed"
     slowly = ["--config", config, "--resume", "--seconds-per-batch", "0.05"]
     for moment in moments:
-        assert run_and_kill(folder, moment, signal.SIGKILL, *slowly) in (-signal.SIGKILL, 0)
+        assert run_and_kill(folder, moment, *slowly) in (-signal.SIGKILL, 0)
     assert start(folder, "--config", config, "--resume").wait() == 0
     assert_same_runs(folder, tmp_path / "whole")
 
@@ -203,13 +214,6 @@ def test_killed_at_many_random_moments(tmp_path: Path, config: str, attempt: int
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     assert start(tmp_path / "whole", "--config", config).wait() == 0
     kill_and_compare(tmp_path, config, [random.uniform(0.0, 1.5) for _ in range(4)])
-
-
-def test_sigterm_saves_and_ends_with_130(tmp_path: Path):
-    slowly = ["--config", "plain", "--seconds-per-batch", "0.1"]
-    assert run_and_kill(tmp_path / "run", 0.5, signal.SIGTERM, *slowly) == 130
-    event = RunFolder(tmp_path / "run").events()[-1]
-    assert event["event"] == "interrupt"
 
 
 def test_a_finished_run_gives_its_result_again(tmp_path: Path):
@@ -241,6 +245,21 @@ def test_resume_needs_the_same_training(tmp_path: Path):
         train_small(tmp_path, TINY, resume=True, norm=False)
     with pytest.raises(ValueError, match="is not empty"):
         train_small(tmp_path, TINY)
+
+
+def test_the_state_of_the_optimizer_lies_in_memory_as_it_did(tmp_path: Path):
+    """Sums over memory in another order could round differently."""
+    with pytest.raises(Interrupted):
+        Stops(at=2).train(tmp_path, TINY, resume=False)
+    checkpoint = load_checkpoint(tmp_path / "checkpoints", "last")
+    assert checkpoint is not None
+    model = SmallModel()
+    learner = Learner(model, TINY, 3, torch.device("cpu"), Processes(), compile=False)
+    learner.load(checkpoint)
+    momentum = learner.optimizer.state[model.convolution.weight]["momentum_buffer"]
+    assert momentum.stride() == model.convolution.weight.stride() != momentum.contiguous().stride()
+    assert not momentum.requires_grad
+    assert torch.equal(momentum, checkpoint.tensors["optimizer.momentum_buffer.convolution.weight"])
 
 
 def test_state_is_saved_within_an_epoch(tmp_path: Path):

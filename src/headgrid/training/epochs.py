@@ -18,6 +18,7 @@ def train_epoch(session: Session, batches: Batches) -> None:
     """The remaining steps of the current epoch."""
     state, learner = session.state, session.learner
     session.spend(training=False)
+    learner.model.train()
     for images, labels in batches.epoch(state.epoch, state.batch):
         num_images = session.before_step(len(labels))
         learner.step(state.step, images, labels, num_images, session.learning_rate(state.step))
@@ -65,8 +66,7 @@ def finish_epoch(
     try:
         with session.learner.evaluation_weights():
             if validation_batches is not None and config.evaluates(epoch):
-                what = f"epoch {epoch}/{config.num_epochs}, validation"
-                evaluation = session.evaluate(validation_batches, num_classes, what)
+                evaluation = session.evaluate(validation_batches, num_classes, "validation")
             centers = described(session, describe)
     except Stopped:
         session.stop()

@@ -48,7 +48,7 @@ def train(
     processes: Processes | None = None,
     resume_hint: str = "Train into the same folder with resume to go on.",
 ) -> TrainingResult:
-    """Train a model into a run folder; at the end it carries the selected weights.
+    """Train a model into a run folder; at the end it carries the selected weights and is in eval mode.
 
     `experiment` is the text of `experiment.yaml`; a run is resumed only with the same experiment. With `resume` a
     run goes on where its last checkpoint stands, begins where there is none, and a finished one gives its stored
@@ -77,10 +77,13 @@ def train(
         try:
             _begin(session, checkpoint, describe)
             progress.start(_pace(session, training_batches, validation_batches), config.num_epochs)
-            if processes.is_main:
+
+            def start_writers() -> None:
                 for writer in writers:
                     stack.callback(writer.close)
                     writer.start(folder, experiment, session.state.step)
+
+            processes.on_main(start_writers)
             while session.state.epoch < config.num_epochs:
                 train_epoch(session, training_batches)
                 finish_epoch(session, validation_batches, num_classes, describe, writers)
@@ -114,6 +117,8 @@ def _begin(session: Session, checkpoint: Checkpoint | None, describe: Describe |
         processes.on_main(lambda: run.add_event("resume", step=session.state.step, environment=environment))
         session.progress.say(f"resuming {run.path} at step {session.state.step} of {session.num_steps}")
         return
+    if not learner.weights_are_finite():
+        raise ValueError("the model begins with weights that are nan or infinite: check how they are initialised")
     centers = described(session, describe)
 
     def write() -> None:
@@ -146,6 +151,7 @@ def _finish(session: Session, test_batches: Callable[[], Batches] | None, num_cl
     state, run, learner = session.state, session.run, session.learner
     selected = "last" if state.best_epoch is None else "best"
     load_into(learner.model, session.processes.on_main(lambda: load_weights(run.path, selected)))
+    learner.model.eval()
     try:
         test = None if test_batches is None else session.evaluate(test_batches(), num_classes, "test images")
     except Stopped:
@@ -162,8 +168,8 @@ def _finish(session: Session, test_batches: Callable[[], Batches] | None, num_cl
         seed=state.seed,
         seconds=state.seconds,
         images_per_second=state.images_per_second,
-        peak_memory_bytes=peak_memory(learner.device),
     )
     session.processes.on_main(lambda: run.write_result(result.to_json()))
-    session.processes.on_main(lambda: run.add_event("finish", step=state.step))
+    memory = peak_memory(learner.device)
+    session.processes.on_main(lambda: run.add_event("finish", step=state.step, peak_memory_bytes=memory))
     return result

@@ -33,8 +33,6 @@ class TrainingResult:
     """Time of all sessions until the end of training, validation included."""
     images_per_second: float
     """Training images per second of training, validation not included."""
-    peak_memory_bytes: int | None
-    """Largest memory of the main process; on a GPU, of tensors there. None where it is not known."""
 
     @property
     def test_accuracy(self) -> float | None:
@@ -55,6 +53,7 @@ class TrainingResult:
 
 
 def peak_memory(device: torch.device) -> int | None:
+    """Largest memory of this process so far in bytes; on a GPU, of tensors there. None where it is not known."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     if sys.platform == "win32":

@@ -125,6 +125,7 @@ class Session:
 
     def stop(self) -> NoReturn:
         """Save what has been done and end the training."""
+        self.spend(training=False)
         self.save(["last"])
         self.interrupt()
 

@@ -167,9 +167,10 @@ class Learner:
             if name.startswith(_OPTIMIZER):
                 key, parameter_name = name.removeprefix(_OPTIMIZER).split(".", 1)
                 parameter = self.parameters[parameter_name]
-                # Optimizers keep their counts of steps on the CPU.
-                device = "cpu" if key == "step" else self.device
-                self.optimizer.state[parameter][key] = value.to(device, copy=True)
+                if value.shape == parameter.shape and key != "step":
+                    # In memory it lies as its parameter does, and as it lay when it was saved.
+                    value = torch.empty_like(parameter, dtype=value.dtype, requires_grad=False).copy_(value)
+                self.optimizer.state[parameter][key] = value
 
 
 def load_into(model: nn.Module, weights: Tensors) -> None:
