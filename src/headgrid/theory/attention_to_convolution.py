@@ -158,13 +158,13 @@ class CompiledAttention(nn.Module):
             output[:, some_rows[:, None], some_columns] = values
         return AttentionOutput(output, None, key)
 
-    def interior(self, pixels: Pixels) -> Pixels:
+    def interior(self, pixels: Pixels) -> Float[Tensor, "b rows columns c_out"]:
         """The output for the queries whose whole footprint lies on the map: a convolution."""
         rows, columns = self.footprint.keys_of_interior(*pixels.shape[1:3])
         planes = pixels[:, rows, columns].permute(0, 3, 1, 2)
         return F.conv2d(planes, self.kernel, self.bias, groups=self.num_groups).permute(0, 2, 3, 1)
 
-    def border(self, pixels: Pixels) -> list[tuple[tuple[Tensor, Tensor], Pixels]]:
+    def border(self, pixels: Pixels) -> list[tuple[tuple[Tensor, Tensor], Tensor]]:
         """The output of all other queries, with their rows and columns: attention.
 
         First the whole rows above and below the interior, then what is left and right of it.

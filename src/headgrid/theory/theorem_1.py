@@ -75,10 +75,10 @@ def express(
         values=_values(matrices, convolution.groups),
         dropout=DropoutPerBatch(0.0),
     )
-    # Built without memory and without random numbers: every parameter is set below.
-    with torch.device("meta"):
+    # Every parameter is set below: the caller's random numbers are not ours to draw.
+    with torch.random.fork_rng(devices=[]):
         layer = config.build(convolution.in_channels, (1, 1), convolution.out_channels)
-    layer = layer.to_empty(device=kernel.device).to(kernel.dtype).train(convolution.training)
+    layer = layer.to(kernel.device, kernel.dtype).train(convolution.training)
     score = layer.score.terms[0]
     assert isinstance(score, QuadraticScore)
     with torch.no_grad():
@@ -103,7 +103,7 @@ def _values(matrices: HeadMatrices | None, groups: int) -> MergedValues | Groupe
     return MergedValues() if groups == 1 else GroupedValues(groups)
 
 
-def mixing_weight(kernel: Float[Tensor, "c_out c rows columns"]) -> Float[Tensor, "c_out n*c"]:
+def mixing_weight(kernel: Float[Tensor, "c_out c rows columns"]) -> Float[Tensor, "c_out _"]:
     """The kernel as the weight of a `HeadMixing`, or grouped: head by head, the kernel's elements row by row."""
     return kernel.flatten(2).transpose(1, 2).flatten(1)
 
