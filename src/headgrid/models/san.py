@@ -4,7 +4,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, overload
 
 import torch.nn.functional as F
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from headgrid.attention import FootprintAttentionOutput, PairwiseAttentionConfig, PatchwiseAttentionConfig
 from headgrid.axes import Images, Logits, Pixels
@@ -136,7 +137,9 @@ class SANStage(nn.Module):
         self.stack = PlainStack(config.block.build(attention, dim) for _ in range(config.blocks_per_stage[stage]))
         self.norm = PixelBatchNorm(dim)
 
-    def forward(self, pixels: Pixels, record: bool = False) -> tuple[Pixels, tuple[FootprintAttentionOutput, ...]]:
+    def forward(
+        self, pixels: Pixels, record: bool = False
+    ) -> tuple[Float[Tensor, "b h_pooled w_pooled c_out"], tuple[FootprintAttentionOutput, ...]]:
         height, width = pixels.shape[1:3]
         if min(height, width) < self.pooling:
             raise ValueError(

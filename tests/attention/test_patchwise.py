@@ -1,0 +1,104 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from vector_attention_loops import patchwise_loop
+
+from headgrid.attention import (
+    AllShared,
+    CliqueProduct,
+    GammaConfig,
+    PatchConcatenation,
+    PatchwiseAttentionConfig,
+    SharedPhiPsi,
+    StarProduct,
+)
+from headgrid.ops import Footprint, ZeroPadding
+
+SMALL = PatchwiseAttentionConfig(Footprint(3), sharing=2)
+
+CASES = {
+    f"{type(relation).__name__}-{type(transformations).__name__}": replace(
+        SMALL, relation=relation, transformations=transformations
+    )
+    for relation in (StarProduct(), CliqueProduct(), PatchConcatenation())
+    for transformations in (SMALL.transformations, SharedPhiPsi(), AllShared())
+} | {
+    "strided": replace(SMALL, footprint=Footprint(3, stride=2)),
+    "strided-star": replace(SMALL, footprint=Footprint(3, stride=2), relation=StarProduct()),
+    "strided-clique": replace(SMALL, footprint=Footprint(3, stride=2), relation=CliqueProduct()),
+    "strided-dilated": replace(SMALL, footprint=Footprint(5, stride=2, dilation=2)),
+    "zeros": replace(SMALL, footprint=Footprint(3, padding=ZeroPadding())),
+    "zeros-strided-clique": replace(
+        SMALL, footprint=Footprint(3, 2, 2, padding=ZeroPadding()), relation=CliqueProduct()
+    ),
+    "wider-than-the-map": replace(SMALL, footprint=Footprint(7)),
+    "one-layer": replace(SMALL, gamma=GammaConfig(1)),
+    "three-layers": replace(SMALL, gamma=GammaConfig(3, hidden_dim=5)),
+    "no-bias": replace(SMALL, bias=False),
+}
+
+
+def _layer(config, training=True):
+    torch.manual_seed(0)
+    layer = config.build(5, 3, 6).double().train(training)
+    with torch.no_grad():
+        for name, tensor in [*layer.named_parameters(), *layer.named_buffers()]:
+            if "norm" in name and tensor.is_floating_point():
+                tensor.copy_(torch.rand_like(tensor) + 0.5)
+    return layer
+
+
+def _gradients(layer, output, pixels):
+    seen = torch.randn(output.shape, generator=torch.Generator().manual_seed(1), dtype=output.dtype)
+    parameters = [parameter for name, parameter in layer.named_parameters()]
+    return torch.autograd.grad((output * seen).sum(), [pixels, *parameters])
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("config", CASES.values(), ids=CASES.keys())
+def test_agrees_with_scalar_loops(config, training):
+    layer = _layer(config, training)
+    pixels = torch.randn(2, 3, 4, 5, dtype=torch.float64, requires_grad=True)
+    output, weights = patchwise_loop(layer, pixels)
+    gradients = _gradients(layer, output, pixels)
+    for record in (False, True):
+        layer = _layer(config, training)
+        attended = layer(pixels, record=record)
+        torch.testing.assert_close(attended.values, output)
+        torch.testing.assert_close(_gradients(layer, attended.values, pixels), gradients)
+        if record:
+            torch.testing.assert_close(attended.weights, weights)
+
+
+@pytest.mark.parametrize("config", CASES.values(), ids=CASES.keys())
+def test_both_paths_track_the_same_statistics(config):
+    pixels = torch.randn(2, 3, 4, 5, dtype=torch.float64)
+    layers = []
+    for record in (False, True):
+        layer = _layer(config)
+        layer(pixels, record=record)
+        layer(2 * pixels, record=record)
+        layers.append(layer)
+    torch.testing.assert_close(layers[0].state_dict(), layers[1].state_dict())
+
+
+@pytest.mark.parametrize("record", [False, True])
+def test_a_kept_key_replaces_the_own(record):
+    layer, pixels = _layer(SMALL), torch.randn(2, 3, 4, 5).double()
+    kept = layer(pixels).key.detach().requires_grad_()
+    other = _layer(SMALL)(pixels.flip(1), kept, record=record)
+    torch.testing.assert_close(other.values, patchwise_loop(_layer(SMALL), pixels.flip(1), kept)[0])
+    (gradient,) = torch.autograd.grad(other.values.square().sum(), kept)
+    assert gradient.abs().min() > 0
+
+
+def test_other_precisions():
+    layer = _layer(SMALL).float()
+    pixels = torch.randn(2, 6, 7, 5)
+    expected = layer(pixels).values
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        half = layer(pixels).values
+        half.float().square().sum().backward()
+    torch.testing.assert_close(half.float(), expected, rtol=5e-2, atol=5e-2)
+    assert all(parameter.grad is not None for parameter in layer.parameters())
