@@ -5,10 +5,11 @@ from typing import Literal, overload
 
 from torch import nn
 
-from headgrid.attention import AttentionOutput, MultiheadAttentionConfig
+from headgrid.attention import AttentionConfig, AttentionOutput, MultiheadAttentionConfig
 from headgrid.axes import Images, Logits
 from headgrid.layers import MeanPoolClassifier, PixelConcatenation
 from headgrid.stacks import PaperBlockConfig, PlainStack, ReportBlockConfig
+from headgrid.theory import ConvolutionalInitialization, DefaultInitialization
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,16 @@ class FullyAttentionalConfig:
     """Number of blocks, L."""
     pixel_concatenation: int = 2
     """Side of the cells whose pixels are concatenated at the input; 1 leaves the image as it is."""
-    attention: MultiheadAttentionConfig = field(default_factory=MultiheadAttentionConfig)
-    """The attention of each block."""
+    attention: AttentionConfig = field(default_factory=MultiheadAttentionConfig)
+    """The attention of each block: one score, or gated position and content."""
     block: PaperBlockConfig | ReportBlockConfig = field(default_factory=PaperBlockConfig)
     """What stands around the attention: the paper's block or the report's."""
     heads_per_layer: tuple[int, ...] | None = None
     """Number of heads of each layer where they differ, as after pruning."""
+    initialization: DefaultInitialization | ConvolutionalInitialization = field(
+        default_factory=DefaultInitialization
+    )
+    """How attention layers start: as their parts draw them, or as convolutions."""
     image_size: tuple[int, int] = (32, 32)
     """Rows and columns of the images that learned encodings are built for; other models take any size."""
     num_channels: int = 3
@@ -73,6 +78,7 @@ class FullyAttentional(nn.Module):
             for num_heads in heads
         )
         self.classifier = MeanPoolClassifier(config.dim, config.num_classes)
+        config.initialization.apply(self)
 
     @overload
     def forward(self, images: Images, record: Literal[False] = False) -> Logits: ...

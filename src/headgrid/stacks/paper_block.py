@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headgrid.attention import AttentionOutput, MultiheadAttentionConfig
+from headgrid.attention import AttentionConfig, AttentionOutput
 from headgrid.axes import Pixels
 from headgrid.layers import Activation, FeedForward
 
@@ -23,7 +23,7 @@ class PaperBlockConfig:
     norm_epsilon: float = 1e-12
     """Epsilon of the layer norms."""
 
-    def build(self, attention: MultiheadAttentionConfig, dim: int, grid: tuple[int, int]) -> "PaperBlock":
+    def build(self, attention: AttentionConfig, dim: int, grid: tuple[int, int]) -> "PaperBlock":
         return PaperBlock(self, attention, dim, grid)
 
 
@@ -31,7 +31,7 @@ class PaperBlock(nn.Module):
     """``u = LN(x + Linear(attention(x)))``, then ``LN(u + feed_forward(u))``; dropout on both branches."""
 
     def __init__(
-        self, config: PaperBlockConfig, attention: MultiheadAttentionConfig, dim: int, grid: tuple[int, int]
+        self, config: PaperBlockConfig, attention: AttentionConfig, dim: int, grid: tuple[int, int]
     ) -> None:
         super().__init__()
         self.attention = attention.build(dim, grid)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headgrid.attention import AttentionOutput, MultiheadAttentionConfig
+from headgrid.attention import AttentionConfig, AttentionOutput
 from headgrid.axes import Pixels
 from headgrid.layers import Activation, FeedForward
 
@@ -21,7 +21,7 @@ class ReportBlockConfig:
     norm_epsilon: float = 1e-5
     """Epsilon of the layer norms."""
 
-    def build(self, attention: MultiheadAttentionConfig, dim: int, grid: tuple[int, int]) -> "ReportBlock":
+    def build(self, attention: AttentionConfig, dim: int, grid: tuple[int, int]) -> "ReportBlock":
         return ReportBlock(self, attention, dim, grid)
 
 
@@ -29,7 +29,7 @@ class ReportBlock(nn.Module):
     """``u = LN(x + attention(x))``, then ``LN(u + feed_forward(u))``."""
 
     def __init__(
-        self, config: ReportBlockConfig, attention: MultiheadAttentionConfig, dim: int, grid: tuple[int, int]
+        self, config: ReportBlockConfig, attention: AttentionConfig, dim: int, grid: tuple[int, int]
     ) -> None:
         super().__init__()
         self.attention = attention.build(dim, grid)
