@@ -182,6 +182,7 @@ def test_part_of_the_training_images_is_put_aside(tmp_path):
 def test_places_come_in_order(tmp_path, monkeypatch):
     given, environment, cache = tmp_path / "given", tmp_path / "environment", tmp_path / "cache" / "headgrid"
     monkeypatch.setenv("HEADGRID_DATA", str(environment))
+    given.mkdir()
     for place in (cache, environment, given):
         write_binary(SMALL_10, place / "cifar-10-batches-bin")
         assert find_or_fetch(SMALL_10, given)[0] == place / "cifar-10-batches-bin"
@@ -198,6 +199,7 @@ def test_home_is_expanded(tmp_path, monkeypatch):
 
 def test_absent_and_out_of_reach_says_where_to_put_it(tmp_path, monkeypatch):
     monkeypatch.setenv("HEADGRID_DATA", str(tmp_path / "environment"))
+    (tmp_path / "given").mkdir()
     with pytest.raises(ValueError) as caught:  # noqa: PT011  (the parts are checked below)
         load(SMALL_10, tmp_path / "given")
     message = str(caught.value)
@@ -206,6 +208,12 @@ def test_absent_and_out_of_reach_says_where_to_put_it(tmp_path, monkeypatch):
     for part in (NOWHERE, "CIFAR-10", "cifar-10-batches-bin or cifar-10-batches-py", "--data-dir"):
         assert part in message
     assert "\n" not in message
+
+
+def test_a_folder_that_is_not_there_is_named_and_not_made(tmp_path):
+    with pytest.raises(ValueError, match=r"there is no folder .*typo; name one that holds cifar-10-batches-bin or"):
+        load(SMALL_10, tmp_path / "typo")
+    assert not (tmp_path / "typo").exists()
 
 
 # Bad data

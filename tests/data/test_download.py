@@ -221,6 +221,7 @@ def test_cifar_is_fetched_where_it_is_looked_for_first(tmp_path):
     )
     with serve(content) as server:
         remote = RemoteFolder(server.url, md5(content), "cifar-10-batches-bin")
+        (tmp_path / "data").mkdir()
         release = replace(CIFAR_10, num_train=50, num_test=10, remote=remote)
         dataset = load_cifar(release, "small", tmp_path / "data", 0, NoAugmentation(), 0)
     assert dataset.num_images == {"train": 50, "validation": 0, "test": 10}

@@ -32,13 +32,18 @@ def load_cifar(
 
 def find_or_fetch(release: CifarRelease, directory: Path | None) -> tuple[Path, BinaryLayout | PythonLayout]:
     """The folder with the files, and how they are laid out."""
+    names = " or ".join(layout.folder for layout in release.layouts)
+    if directory is not None and not directory.expanduser().is_dir():
+        raise ValueError(
+            f"there is no folder {directory}; name one that holds {names}, or make it and {release.title} is "
+            f"fetched into it"
+        )
     places = data_folders(directory)
     if found := find(release, places):
         return found
     try:
         fetch_folder(release.remote, places[0])
     except (OSError, ValueError) as error:
-        names = " or ".join(layout.folder for layout in release.layouts)
         raise ValueError(
             f"{release.title} is in none of {', '.join(map(str, places))}, and fetching it failed: {error}; "
             f"get {release.remote.url} in another way and put its folder {names} into one of these places, "
