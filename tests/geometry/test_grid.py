@@ -2,8 +2,6 @@
 
 from itertools import product
 
-import torch
-
 from headgrid.geometry import axis_shifts, pixel_grid, relative_shift
 
 
