@@ -31,9 +31,14 @@ def separable_attention(
 def _apply_head(
     row_weights: Float[Tensor, "h y"], column_weights: Float[Tensor, "w x"], values: Float[Tensor, "b y x d"]
 ) -> Float[Tensor, "b h w d"]:
-    num_columns, channels = len(column_weights), values.shape[-1]
+    (height, num_rows), (width, num_columns) = row_weights.shape, column_weights.shape
+    columns_first = num_rows * width * (num_columns + height)
+    rows_first = height * num_columns * (num_rows + width)
+    if rows_first < columns_first:  # few query rows: they leave little to mix along columns
+        mixed = _mix(row_weights, values.flatten(2)).unflatten(2, values.shape[2:])
+        return _mix(column_weights, mixed.flatten(0, 1)).unflatten(0, (len(values), height))
     mixed = _mix(column_weights, values.flatten(0, 1)).unflatten(0, values.shape[:2])
-    return _mix(row_weights, mixed.flatten(2)).unflatten(2, (num_columns, channels))
+    return _mix(row_weights, mixed.flatten(2)).unflatten(2, (width, values.shape[-1]))
 
 
 def _mix(weights: Float[Tensor, "queries keys"], values: Float[Tensor, "b keys d"]) -> Float[Tensor, "b queries d"]:
