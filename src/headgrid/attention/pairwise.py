@@ -19,6 +19,7 @@ from headgrid.ops import (
     neighbours,
     pairwise_sum_linear,
     pairwise_sum_moments,
+    product_type,
     subtraction,
     summation,
 )
@@ -156,6 +157,9 @@ class PairwiseAttention(VectorAttention):
         moments = first.moments(lambda: pairwise_sum_moments(queries, keys, footprint), num_pairs)
         slope, offset = first.affine(*moments)
         hidden = pairwise_sum_linear(
-            queries * slope + offset, keys * slope, first.linear.weight.to(first.product_type), footprint
+            queries * slope + offset,
+            keys * slope,
+            first.linear.weight.to(product_type(first.linear.weight)),
+            footprint,
         )
         return hidden if first.linear.bias is None else hidden + first.linear.bias

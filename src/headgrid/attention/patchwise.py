@@ -19,6 +19,7 @@ from headgrid.ops import (
     patch_concatenation,
     patch_linear,
     patch_moments,
+    product_type,
     star_product,
 )
 
@@ -96,7 +97,7 @@ class PatchwiseAttention(VectorAttention):
         exact = torch.promote_types(phi.dtype, torch.float32)
         queries, psi = at_queries(phi, footprint).to(exact), psi.to(exact)
         slope, offset = first.affine(*first.moments(lambda: self._moments(queries, psi), queries[..., 0].numel()))
-        weight = first.linear.weight.to(first.product_type)
+        weight = first.linear.weight.to(product_type(first.linear.weight))
         num_queries = self.relation_dim if self.repeats_query else 0
 
         of_keys = rearrange(weight[:, num_queries:], "o (k r) -> k o r", r=self.relation_dim)

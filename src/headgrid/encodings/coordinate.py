@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headgrid.ops import without_autocast
+
 
 def coordinates(height: int, width: int, like: Tensor) -> Float[Tensor, "h w 2"]:
     """The position of every pixel, from -1 to 1 along each axis.
@@ -25,5 +27,5 @@ class CoordinateEncoding(nn.Module):
     def forward(self, height: int, width: int) -> Float[Tensor, "h w 2"]:
         weight = self.linear.weight
         # Neighbouring pixels of a large map differ by less than a bfloat16 resolves.
-        with torch.autocast(weight.device.type, enabled=False):
+        with without_autocast(weight):
             return self.linear(coordinates(height, width, weight))

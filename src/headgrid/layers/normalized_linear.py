@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headgrid.ops import normalized_linear, row_moments
+from headgrid.ops import normalized_linear, product_type, row_moments
 
 PerChannel = Float[Tensor, "c"]
 
@@ -30,7 +30,7 @@ class NormalizedLinear(nn.Module):
             output = self.linear(F.relu(self.norm(flat)))
         else:
             mean, variance = self.moments(lambda: row_moments(flat), len(flat))
-            bias = None if self.linear.bias is None else self.linear.bias.to(self.product_type)
+            dtype = product_type(self.linear.weight)
             output = normalized_linear(
                 flat,
                 mean,
@@ -38,8 +38,8 @@ class NormalizedLinear(nn.Module):
                 self.norm.eps,
                 self.norm.weight,
                 self.norm.bias,
-                self.linear.weight.to(self.product_type),
-                bias,
+                self.linear.weight.to(dtype),
+                None if self.linear.bias is None else self.linear.bias.to(dtype),
                 moments_of_rows=self.norm.training,
             )
         return output.unflatten(0, rows.shape[:-1])
@@ -67,9 +67,3 @@ class NormalizedLinear(nn.Module):
         """The norm as ``slope * row + offset``, for a first layer that works on more than it writes down."""
         slope = self.norm.weight * torch.rsqrt(variance + self.norm.eps)
         return slope, self.norm.bias - mean * slope
-
-    @property
-    def product_type(self) -> torch.dtype:
-        """The type of matrix products: that of autocast where it is on."""
-        device = self.linear.weight.device.type
-        return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else self.linear.weight.dtype

@@ -18,6 +18,7 @@ from headgrid.ops.grid_softmax import grid_softmax
 from headgrid.ops.normalized_linear import normalized_linear, row_moments
 from headgrid.ops.pairwise_relation import concatenation, dot_product, hadamard_product, subtraction, summation
 from headgrid.ops.patchwise_relation import clique_product, patch_concatenation, star_product
+from headgrid.ops.precision import product_type, without_autocast
 from headgrid.ops.separable_attention import separable_attention
 from headgrid.ops.shared_attention import shared_attention
 from headgrid.ops.vector_aggregation import explicit_vector_aggregation, vector_aggregation
@@ -47,6 +48,7 @@ __all__ = [
     "patch_concatenation",
     "patch_linear",
     "patch_moments",
+    "product_type",
     "row_moments",
     "separable_attention",
     "shared_attention",
@@ -54,4 +56,5 @@ __all__ = [
     "subtraction",
     "summation",
     "vector_aggregation",
+    "without_autocast",
 ]

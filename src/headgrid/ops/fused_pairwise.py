@@ -15,6 +15,7 @@ from torch import Tensor
 
 from headgrid.ops.footprint import Footprint, incidence, pad, shifted
 from headgrid.ops.operator import register_gradient, register_operator
+from headgrid.ops.precision import without_autocast
 from headgrid.ops.tiles import tiles
 
 PerChannel = Float[Tensor, "c"]
@@ -54,7 +55,7 @@ def pairwise_sum_linear(
 
     The result has the type of ``weight``: with bfloat16 weights the matrix products are bfloat16.
     """
-    with torch.autocast(queries.device.type, enabled=False):
+    with without_autocast(queries):
         return _OPERATOR(queries.contiguous(), pad(keys, footprint), weight, *footprint.numbers)
 
 
@@ -120,7 +121,7 @@ def _keep_inputs(ctx: Any, inputs: tuple, output: Tensor) -> None:
 
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-    with torch.autocast(gradient.device.type, enabled=False):
+    with without_autocast(gradient):
         gradients = _BACKWARD(gradient.contiguous(), *ctx.saved_tensors, *ctx.numbers)
     return *gradients, None, None, None
 

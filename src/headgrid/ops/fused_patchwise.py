@@ -14,6 +14,7 @@ from torch import Tensor
 
 from headgrid.ops.footprint import Footprint, incidence, pad, shifted
 from headgrid.ops.operator import register_gradient, register_operator
+from headgrid.ops.precision import without_autocast
 from headgrid.ops.tiles import tiles
 
 PerPosition = Float[Tensor, "k c"]
@@ -47,7 +48,7 @@ def patch_linear(
 
     The matrix products have the type of ``weight``; their sum has that of ``keys``.
     """
-    with torch.autocast(keys.device.type, enabled=False):
+    with without_autocast(keys):
         return _OPERATOR(pad(keys, footprint), scale, shift, weight, *footprint.numbers)
 
 
@@ -140,7 +141,7 @@ def _keep_inputs(ctx: Any, inputs: tuple, output: Tensor) -> None:
 
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-    with torch.autocast(gradient.device.type, enabled=False):
+    with without_autocast(gradient):
         gradients = _BACKWARD(gradient.contiguous(), *ctx.saved_tensors, *ctx.numbers)
     return *gradients, None, None, None
 

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headgrid.ops.operator import register_gradient, register_operator
+from headgrid.ops.precision import without_autocast
 from headgrid.ops.tiles import tiles
 
 Rows = Float[Tensor, "r c"]
@@ -43,7 +44,7 @@ def normalized_linear(
     deviation = torch.rsqrt(variance + epsilon)
     if bias is None:
         bias = weight.new_zeros(len(weight))
-    with torch.autocast(rows.device.type, enabled=False):
+    with without_autocast(rows):
         return _OPERATOR(rows, mean, deviation, scale, shift, weight, bias, moments_of_rows)
 
 
@@ -166,7 +167,7 @@ def _keep_inputs(ctx: Any, inputs: tuple, output: Tensor) -> None:
 
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-    with torch.autocast(gradient.device.type, enabled=False):
+    with without_autocast(gradient):
         of_rows, of_scale, of_shift, of_weight, of_bias = _BACKWARD(
             gradient.contiguous(), *ctx.saved_tensors, ctx.moments_of_rows
         )

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from headgrid.ops.footprint import Footprint, KeyMaps, neighbours, pad
 from headgrid.ops.footprint_products import FootprintWeights, aggregate
+from headgrid.ops.precision import without_autocast
 
 
 def vector_aggregation(
@@ -24,7 +25,7 @@ def vector_aggregation(
     num_groups = _check_groups(values, weights)
     exact = torch.promote_types(torch.promote_types(values.dtype, weights.dtype), torch.float32)
     padded = rearrange(pad(values, footprint), "b y x (m g) -> b m y x g", g=num_groups)
-    with torch.autocast(values.device.type, enabled=False):
+    with without_autocast(values):
         outputs = aggregate(weights.to(exact).contiguous(), padded.to(exact).contiguous(), footprint)
     return rearrange(outputs, "b m h w g -> b h w (m g)").to(values.dtype)
 

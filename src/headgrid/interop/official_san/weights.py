@@ -62,7 +62,7 @@ def attention_shape(entries: Mapping[str, Tensor], prefix: str, config: Mapping[
         num_groups, footprint = hidden, _footprint(entries, prefix, relation_dim, outputs, hidden)
     if value_dim % num_groups:
         raise ValueError(
-            f"entry {prefix}conv_w.5.weight gives {num_groups} weights per position: expected a number that divides "
+            f"entry {prefix}conv_w.5.weight gives {num_groups} weights a position: expected a number that divides "
             f"the {value_dim} channels of {prefix}conv3.weight"
         )
     return AttentionShape(dim, relation_dim, value_dim, num_groups, footprint)
