@@ -18,7 +18,7 @@ def guarded(command: Callable[[], int]) -> int:
         sys.stdout.flush()
         return code
     except SystemExit as end:  # of the argument parser, which has said what was wrong
-        return end.code if isinstance(end.code, int) else USAGE_ERROR
+        return 0 if end.code is None else end.code if isinstance(end.code, int) else USAGE_ERROR
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:

@@ -15,7 +15,6 @@ from headgrid.cli.data_argument import choose_data
 from headgrid.cli.part_kinds import choose_kinds, kind_options
 from headgrid.evaluation.accuracy import Precision
 from headgrid.experiments import (
-    PRESETS,
     DataConfig,
     Experiment,
     ModelConfig,
@@ -25,7 +24,6 @@ from headgrid.experiments import (
     read_experiment,
     shorten,
 )
-from headgrid.experiments.kinds import suggestion
 from headgrid.training.config import TrainingConfig
 
 INLINE = tyro.conf.arg(name="")
@@ -59,43 +57,44 @@ HELP = ("-h", "--help")
 Arguments = TypeVar("Arguments", bound=ExperimentArguments)
 
 
-@dataclass(frozen=True)
-class Fields:
-    """The parts of an experiment whose fields can be set."""
-
-    model: ModelConfig
-    """The network."""
-    data: DataConfig
-    """Where the images come from."""
-    training: TrainingConfig
-    """How the network is trained."""
-
-
 def parse_first(kind: type[Arguments], words: Sequence[str], prog: str) -> Arguments:
     """The options that do not depend on the experiment. Handles --help where no experiment is named."""
-    others = [word for word in words if word not in HELP]
-    arguments, _ = tyro.cli(kind, args=others, prog=prog, return_unknown_args=True)
-    if len(others) < len(words) and arguments.preset is None and arguments.config is None:
+    asks_for_help = any(word in HELP for word in words)
+    arguments, _ = tyro.cli(kind, args=_without_fields(words), prog=prog, return_unknown_args=True)
+    if asks_for_help and arguments.preset is None and arguments.config is None:
         more = f"Any field of the experiment can be set as well: `{prog} PRESET --help` lists them."
         tyro.cli(kind, args=["--help"], prog=prog, description=f"{kind.__doc__}\n\n{more}")
     return arguments
 
 
+def _without_fields(words: Sequence[str]) -> list[str]:
+    """The words without help and without `--some.field VALUE ...`, whose values could be taken for a preset."""
+    kept, in_field = [], False
+    for word in words:
+        if word.startswith("--"):
+            in_field = "." in word.partition("=")[0]
+        if not in_field and word not in HELP:
+            kept.append(word)
+    return kept
+
+
 def base_experiment(arguments: ExperimentArguments) -> Experiment:
-    """What the options for preset, file, size, data, epochs, precision and seed make."""
+    """The experiment of the preset or file that the options name, with the other options applied."""
     if arguments.config is not None:
-        if arguments.preset is not None or arguments.size != "paper":
-            raise ValueError("--config names a whole experiment: give no preset and no --size beside it")
-        experiment = read_experiment(arguments.config)
-    elif arguments.preset is None:
-        raise ValueError("name a preset (`headgrid presets` lists them), or a file with --config")
-    elif arguments.preset not in PRESETS:
+        if arguments.preset is not None:
+            raise ValueError("--config names a whole experiment: give no preset beside it")
+        return with_options(read_experiment(arguments.config), arguments)
+    if arguments.preset is None:
         raise ValueError(
-            f"there is no preset {arguments.preset!r}: {suggestion(arguments.preset, PRESETS)} "
-            f"(the preset stands before all options)"
+            "name a preset before all options (`headgrid presets` lists them), or a file with --config"
         )
-    else:
-        experiment = make_experiment(arguments.preset, arguments.size)
+    return with_options(make_experiment(arguments.preset, arguments.size), arguments)
+
+
+def with_options(experiment: Experiment, arguments: ExperimentArguments) -> Experiment:
+    """The experiment with the data, epochs, precision and seed that the options name."""
+    if arguments.preset is None and arguments.size != "paper":
+        raise ValueError("--size belongs to a preset: an experiment from a file has its size already")
     if arguments.data is not None or arguments.data_dir is not None:
         size = experiment.model.image_size
         experiment = for_data(experiment, choose_data(arguments.data, arguments.data_dir, experiment.data, size))
@@ -112,23 +111,22 @@ def parse_experiment(
     """The experiment with all that the command line says about its parts. Handles --help, with every field."""
     chosen = choose_kinds(base, words)
     request = request_type(kind, chosen)
-    fields: Fields = tyro.cli(request, args=words, prog=prog, config=(tyro.conf.AvoidSubcommands,)).fields
-    experiment = replace(chosen, model=fields.model, training=fields.training)
-    if fields.data != chosen.data:
-        return for_data(experiment, fields.data)
-    return experiment
+    parsed = tyro.cli(request, args=words, prog=prog, config=(tyro.conf.AvoidSubcommands,))
+    experiment = replace(chosen, model=parsed.model, training=parsed.training)
+    return experiment if parsed.data == chosen.data else for_data(experiment, parsed.data)
 
 
 def request_type(kind: type[ExperimentArguments], experiment: Experiment) -> Any:
     """All options of a verb, with the fields of an experiment and their values as defaults."""
-    fields = Fields(experiment.model, experiment.data, experiment.training)
     kinds = kind_options(experiment)
     return make_dataclass(
         "Request",
         [
             ("arguments", Annotated[kind, INLINE], field(default_factory=kind)),
             ("kinds", Annotated[kinds, INLINE], field(default_factory=kinds)),
-            ("fields", Annotated[Fields, INLINE], field(default=fields)),
+            ("model", ModelConfig, field(default=experiment.model)),
+            ("data", DataConfig, field(default=experiment.data)),
+            ("training", TrainingConfig, field(default=experiment.training)),
         ],
         namespace={"__doc__": kind.__doc__},
         frozen=True,

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import tyro
 
@@ -18,9 +18,9 @@ class Arguments:
 
     project: tyro.conf.Positional[Literal["attention-cnn"]]
     """The project: attention-cnn is the code of Cordonnier et al."""
-    checkpoint: tyro.conf.Positional[Path]
+    checkpoint: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="CHECKPOINT")]
     """Its .checkpoint file, with the config.yaml of its run in the same folder."""
-    out: tyro.conf.Positional[Path]
+    out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="OUT")]
     """The .safetensors file to write."""
     force: tyro.conf.FlagCreatePairsOff[bool] = False
     """Replace OUT if it exists."""
@@ -35,7 +35,10 @@ def main(arguments: Sequence[str]) -> int:
     model, info = import_checkpoint(options.checkpoint)
     save_model(model, options.out)
     num_parameters = sum(parameter.numel() for parameter in model.parameters())
-    print(
-        f"wrote {options.out}: {type(model).__name__} with {num_parameters:,} parameters; {info}", file=sys.stderr
-    )
+    facts = [f"{num_parameters:,} parameters"]
+    if info.dataset is not None:
+        facts.append(f"trained on {info.dataset}")
+    if info.test_accuracy is not None:
+        facts.append(f"test accuracy {info.test_accuracy} by its own account")
+    print(f"wrote {options.out}: {type(model).__name__}, {', '.join(facts)}", file=sys.stderr)
     return 0

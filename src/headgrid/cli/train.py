@@ -9,7 +9,13 @@ from typing import Annotated
 
 import tyro
 
-from headgrid.cli.experiment_arguments import ExperimentArguments, base_experiment, parse_experiment, parse_first
+from headgrid.cli.experiment_arguments import (
+    ExperimentArguments,
+    base_experiment,
+    parse_experiment,
+    parse_first,
+    with_options,
+)
 from headgrid.cli.output import print_json
 from headgrid.experiments import PRESETS, Experiment, read_experiment, run
 from headgrid.training import (
@@ -80,7 +86,7 @@ def _base(options: Arguments) -> Experiment:
     if options.resume and options.run is not None and options.preset is None and options.config is None:
         stored = RunFolder(options.run)
         stored.experiment()  # says so where there is none
-        return read_experiment(stored.experiment_file)
+        return with_options(read_experiment(stored.experiment_file), options)
     return base_experiment(options)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from headgrid.experiments.experiment import Experiment, Model, ModelConfig, Size
+from headgrid.experiments.experiment import Experiment, FileConfig, Model, Size
 from headgrid.experiments.presets import make_experiment
 from headgrid.experiments.serialization import model_from_yaml, model_to_yaml, read_experiment
 from headgrid.training.checkpoint import (
@@ -81,7 +81,7 @@ def _known(experiment: Experiment | None, path: Path) -> Experiment:
 
 
 def save_model(
-    model: Model | ModelConfig, path: str | os.PathLike[str], state: Mapping[str, Tensor] | None = None
+    model: Model | FileConfig, path: str | os.PathLike[str], state: Mapping[str, Tensor] | None = None
 ) -> None:
     """Writes a file that `load` reads: the weights, and the model's config beside them.
 
@@ -97,7 +97,7 @@ def save_model(
     save_tensors(path, to_disk(dict(state)), {_MODEL: model_to_yaml(model)})
 
 
-def with_weights(config: ModelConfig, weights: dict[str, Tensor]) -> Model:
+def with_weights(config: FileConfig, weights: dict[str, Tensor]) -> Model:
     """The model of a config with these weights, in their floating point type, in eval mode."""
     with torch.random.fork_rng(devices=[]):  # the caller's random numbers are not ours to draw
         model = config.build()

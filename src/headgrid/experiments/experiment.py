@@ -4,11 +4,21 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from headgrid.data import Cifar10, Cifar100, Embedded, ImageFolder
-from headgrid.models import FullyAttentional, FullyAttentionalConfig, ResNet, ResNetConfig
+from headgrid.models import (
+    CompiledConfig,
+    ConvertedConfig,
+    FullyAttentional,
+    FullyAttentionalConfig,
+    ResNet,
+    ResNetConfig,
+)
 from headgrid.training.config import TrainingConfig
 
 ModelConfig = FullyAttentionalConfig | ResNetConfig
 Model = FullyAttentional | ResNet
+FileConfig = ModelConfig | ConvertedConfig | CompiledConfig
+"""What a file of weights can hold: a model, or what `headgrid convert` and `headgrid compile` made of one."""
+
 DataConfig = Cifar10 | Cifar100 | Embedded | ImageFolder
 
 Size = Literal["paper", "laptop", "tiny"]

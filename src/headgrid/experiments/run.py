@@ -8,7 +8,7 @@ import torch
 
 from headgrid.analysis import describe_centers
 from headgrid.data import Dataset
-from headgrid.experiments.experiment import DataConfig, Experiment, Model, ModelConfig
+from headgrid.experiments.experiment import DataConfig, Experiment, FileConfig, Model
 from headgrid.experiments.serialization import experiment_to_yaml
 from headgrid.training.device import choose_device
 from headgrid.training.distributed import Processes, connected, processes_from_environment
@@ -72,7 +72,7 @@ def initial_model(experiment: Experiment) -> Model:
         return experiment.model.build()
 
 
-def check_fits(model: ModelConfig, data: DataConfig) -> None:
+def check_fits(model: FileConfig, data: DataConfig) -> None:
     """Whether the model takes these images and tells as many classes apart."""
     for what, of_model, of_data in (
         ("num_classes", model.num_classes, data.num_classes),

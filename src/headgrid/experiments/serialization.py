@@ -11,7 +11,7 @@ import yaml
 from cattrs.errors import BaseValidationError
 
 from headgrid.experiments.converter import explain, make_converter
-from headgrid.experiments.experiment import Experiment, ModelConfig
+from headgrid.experiments.experiment import Experiment, FileConfig
 
 Value = TypeVar("Value")
 
@@ -31,12 +31,12 @@ def read_experiment(path: Path) -> Experiment:
     return experiment_from_yaml(path.read_text(encoding="utf-8"), str(path))
 
 
-def model_to_yaml(model: ModelConfig) -> str:
-    return _write(model, ModelConfig)
+def model_to_yaml(model: FileConfig) -> str:
+    return _write(model, FileConfig)
 
 
-def model_from_yaml(text: str, source: str = "the model") -> ModelConfig:
-    return _read(text, ModelConfig, source)
+def model_from_yaml(text: str, source: str = "the model") -> FileConfig:
+    return _read(text, FileConfig, source)
 
 
 def to_plain(value: Any, kind: Any) -> Any:

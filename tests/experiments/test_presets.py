@@ -1,0 +1,119 @@
+import inspect
+import subprocess
+import sys
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+import torch
+
+from headgrid.attention import DropoutPerBatch, DropoutPerImage
+from headgrid.experiments import PRESETS, find_preset, make_experiment
+from headgrid.models import FullyAttentionalConfig
+from headgrid.training import SGD, Cosine, MultiStep
+
+PARAMETERS = {
+    "resnet18": 11_173_962,
+    "quadratic": 12_086_844,
+    "quadratic-generalized": 12_087_006,
+    "learned": 12_278_682,
+    "learned-query": 20_822_682,
+    "learned-content": 29_484_282,
+    "quadratic-16-heads": 7_538_058,
+    "learned-16-heads": 13_973_802,
+    "learned-content-16-heads": 26_459_754,
+}
+ATTENTION_PRESETS = [name for name in PARAMETERS if name != "resnet18"]
+
+
+def test_the_presets_are_the_published_rows():
+    assert list(PRESETS) == list(PARAMETERS)
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_numbers_of_parameters(name: str):
+    with torch.device("meta"):
+        model = make_experiment(name).model.build()
+    assert sum(parameter.numel() for parameter in model.parameters()) == PARAMETERS[name]
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_the_docstring_opens_with_the_command_and_says_what_was_reached(name: str):
+    documentation = inspect.getdoc(PRESETS[name].make)
+    assert documentation is not None
+    command, _, numbers, *_ = documentation.splitlines()
+    assert command == f"`headgrid train {name}`"
+    assert "Ours:" in numbers
+    accuracy = PRESETS[name].accuracy
+    assert ("no number" if accuracy is None else f": {accuracy}") in numbers
+
+
+@pytest.mark.parametrize("name", ATTENTION_PRESETS)
+def test_the_recipe_of_attention(name: str):
+    training = make_experiment(name).training
+    assert (training.num_epochs, training.batch_size) == (300, 100)
+    assert isinstance(training.schedule, Cosine)
+    assert training.schedule.num_warmup_steps(300 * 450) == 15 * 450
+    optimizer = training.optimizer
+    assert isinstance(optimizer, SGD)
+    assert (optimizer.learning_rate, optimizer.momentum, optimizer.weight_decay) == (0.1, 0.9, 1e-4)
+    assert optimizer.nesterov == name.endswith("16-heads")
+
+
+@pytest.mark.parametrize("name", ["quadratic", "quadratic-generalized"])
+def test_the_paper_does_not_decay_centers_and_spreads(name: str):
+    experiment = make_experiment(name)
+    with torch.device("meta"):
+        groups = experiment.training.optimizer.build(experiment.model.build()).param_groups
+    spared = [parameter for group in groups if group["weight_decay"] == 0 for parameter in group["params"]]
+    sizes = (2 + 1, 2 + 4)[name == "quadratic-generalized"]
+    assert sum(parameter.numel() for parameter in spared) == 6 * 9 * sizes
+
+
+def test_the_recipe_of_the_resnet():
+    schedule = make_experiment("resnet18").training.schedule
+    assert schedule == MultiStep(epochs=(80, 150, 250), factor=0.1)
+
+
+@pytest.mark.parametrize("name", ATTENTION_PRESETS)
+def test_one_mask_for_a_batch_belongs_to_quadratic_attention(name: str):
+    model = make_experiment(name).model
+    assert isinstance(model, FullyAttentionalConfig)
+    kind = DropoutPerBatch if name.startswith("quadratic") else DropoutPerImage
+    assert model.attention.dropout == kind(0.1)
+
+
+def documented(kind: type) -> None:
+    """Fields of a dataclass each have a line of documentation, which --help shows."""
+    source = inspect.getsource(kind)
+    for field in fields(kind):  # type: ignore[arg-type]
+        _, _, after = source.partition(f"\n    {field.name}: ")
+        if not after:
+            continue  # inherited
+        following = [line.strip() for line in after.splitlines()[1:4]]
+        assert any(line.startswith('"""') or line == ")" for line in following), f"{kind.__name__}.{field.name}"
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_every_field_has_a_line_of_help(name: str):
+    def check(value: Any) -> None:
+        documented(type(value))
+        for field in fields(value):
+            current = getattr(value, field.name)
+            for part in current if isinstance(current, tuple) else (current,):
+                if is_dataclass(part):
+                    check(part)
+
+    check(make_experiment(name))
+
+
+def test_misspelt_names():
+    with pytest.raises(ValueError, match="no preset 'quadratc': did you mean 'quadratic'"):
+        find_preset("quadratc")
+
+
+def test_misspelt_sizes():
+    """In a process of its own: here the types of arguments are checked before the function sees them."""
+    program = "import headgrid; headgrid.create('quadratic', size='huge')"
+    ended = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    assert "ValueError: there is no size 'huge': expected one of paper, laptop, tiny" in ended.stderr

@@ -1,0 +1,79 @@
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from headgrid.data import Cifar10, Cifar100, Embedded, ImageFolder
+from headgrid.experiments import PRESETS, for_data, hardware, make_experiment, shorten
+from headgrid.experiments.sizes import LAPTOP, TINY, laptop, paper, tiny
+from headgrid.models import FullyAttentionalConfig
+from headgrid.training import MultiStep
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_smaller_sizes_keep_what_a_preset_is(name: str):
+    published = make_experiment(name)
+    assert paper(published) == published
+    for smaller in (laptop(published), tiny(published)):
+        assert smaller.name == name
+        assert smaller.training.batch_size == published.training.batch_size
+        assert type(smaller.model) is type(published.model)
+        if isinstance(smaller.model, FullyAttentionalConfig):
+            assert isinstance(published.model, FullyAttentionalConfig)
+            dropout = replace(smaller.model.attention.dropout, probability=0.1)
+            assert replace(smaller.model.attention, dropout=dropout) == published.model.attention
+            assert type(smaller.model.block) is type(published.model.block)
+    assert laptop(published).data == Cifar10()
+    assert isinstance(tiny(published).data, Embedded)
+    assert laptop(published).training.num_epochs == LAPTOP.num_epochs
+    assert tiny(published).training.num_epochs == TINY.num_epochs
+
+
+@pytest.mark.parametrize("size", ["laptop", "tiny"])
+@pytest.mark.parametrize("name", PRESETS)
+def test_smaller_models_run(name: str, size: Any):
+    model = make_experiment(name, size).model.build()
+    assert model(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
+
+
+def test_a_pruned_network_can_be_made_smaller():
+    experiment = make_experiment("quadratic-generalized")
+    assert isinstance(experiment.model, FullyAttentionalConfig)
+    pruned = replace(experiment, model=replace(experiment.model, heads_per_layer=(2, 4, 1, 2, 6, 3)))
+    smaller = laptop(pruned).model
+    assert isinstance(smaller, FullyAttentionalConfig)
+    assert smaller.heads_per_layer == (2, 4, 1, 2, 6, 3)[: LAPTOP.num_layers]
+    smaller.build()
+
+
+def test_shorter_trainings_lower_their_rate_at_the_same_share_of_the_way():
+    short = shorten(make_experiment("resnet18"), 30).training
+    assert short.num_epochs == 30
+    assert short.schedule == MultiStep(epochs=(8, 15, 25))
+    assert shorten(make_experiment("resnet18"), 1).training.schedule == MultiStep(epochs=(1,))
+
+
+def test_the_model_follows_the_images(tmp_path: Path):
+    experiment = make_experiment("learned")
+    assert for_data(experiment, Cifar100()).model.num_classes == 100
+    for name in ("cat", "dog", "owl"):
+        (tmp_path / "train" / name).mkdir(parents=True)
+    model = for_data(experiment, ImageFolder(tmp_path, image_size=(24, 40))).model
+    assert (model.num_classes, model.image_size, model.num_channels) == (3, (24, 40), 3)
+
+
+def test_laptops_use_bfloat16_where_it_is_fast(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+    for supported, precision in ((True, "bfloat16"), (False, "float32")):
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda supported=supported: supported)
+        assert hardware.fast_precision() == precision
+        assert laptop(make_experiment("quadratic")).training.precision == precision
+        assert tiny(make_experiment("quadratic")).training.precision == "float32"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    for capability, precision in (((7, 5), "float32"), ((8, 0), "bfloat16"), ((9, 0), "bfloat16")):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda capability=capability: capability)
+        assert hardware.fast_precision() == precision
