@@ -62,6 +62,7 @@ def write_report(
         examples=_examples(model, data, images, query),
     )
     page = folder / "report.html" if out is None else out
+    page.parent.mkdir(parents=True, exist_ok=True)
     write_text(page, report_page(contents))
     return page
 
@@ -76,6 +77,7 @@ def write_centers_picture(folder: Path, out: Path) -> None:
         "before training": centers_of_row(rows[0]),
         f"after {rows[-1]['epoch']} epochs": centers_of_row(rows[-1]),
     }
+    out.parent.mkdir(parents=True, exist_ok=True)
     write_text(out, centers_picture(named, pixels_to_show(centers)))
 
 
