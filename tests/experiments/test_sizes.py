@@ -7,6 +7,7 @@ import torch
 
 from headgrid.data import Cifar10, Cifar100, Embedded, ImageFolder
 from headgrid.experiments import PRESETS, for_data, hardware, make_experiment, shorten
+from headgrid.experiments.durations import expected_seconds
 from headgrid.experiments.sizes import LAPTOP, TINY, laptop, paper, tiny
 from headgrid.models import FullyAttentionalConfig
 from headgrid.training import MultiStep
@@ -27,8 +28,17 @@ def test_smaller_sizes_keep_what_a_preset_is(name: str):
             assert type(smaller.model.block) is type(published.model.block)
     assert laptop(published).data == Cifar10()
     assert isinstance(tiny(published).data, Embedded)
-    assert laptop(published).training.num_epochs == LAPTOP.num_epochs
-    assert tiny(published).training.num_epochs == TINY.num_epochs
+    content = name in ("learned-query", "learned-content", "learned-content-16-heads")
+    for size, reduction in ((laptop, LAPTOP), (tiny, TINY)):
+        num_epochs = reduction.num_content_epochs if content else reduction.num_epochs
+        assert size(published).training.num_epochs == num_epochs
+
+
+def test_every_preset_of_size_laptop_ends_within_half_an_hour():
+    for name in PRESETS:
+        experiment = make_experiment(name, "laptop")
+        if isinstance(experiment.data, Cifar10):
+            assert 0 < expected_seconds(experiment)["bfloat16"] < 30 * 60
 
 
 @pytest.mark.parametrize("size", ["laptop", "tiny"])

@@ -8,11 +8,13 @@ of heads, block, optimizer.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from headgrid.attention import MultiheadAttentionConfig
 from headgrid.data import Embedded
 from headgrid.evaluation.accuracy import Precision
 from headgrid.experiments.experiment import Experiment, ModelConfig, for_data
 from headgrid.experiments.hardware import fast_precision
 from headgrid.models import FullyAttentionalConfig, ResNetConfig
+from headgrid.scores import GeneralizedQuadraticConfig, LearnedPositionConfig, QuadraticConfig
 from headgrid.stacks import PaperBlockConfig
 from headgrid.training.schedule import MultiStep
 
@@ -31,6 +33,8 @@ class Reduction:
     resnet_width: int
     resnet_blocks_per_stage: tuple[int, ...]
     num_epochs: int
+    num_content_epochs: int
+    """Epochs of models whose attention depends on the image; one takes several times as long."""
 
 
 LAPTOP = Reduction(
@@ -41,6 +45,7 @@ LAPTOP = Reduction(
     resnet_width=32,
     resnet_blocks_per_stage=(1, 1, 1, 1),
     num_epochs=12,
+    num_content_epochs=6,
 )
 
 TINY = Reduction(
@@ -51,6 +56,7 @@ TINY = Reduction(
     resnet_width=8,
     resnet_blocks_per_stage=(1, 1, 1),
     num_epochs=4,
+    num_content_epochs=4,
 )
 
 TINY_DATA = Embedded(num_train=2000, num_validation=500, num_test=1000)
@@ -73,7 +79,7 @@ def tiny(experiment: Experiment) -> Experiment:
 
 def reduce(experiment: Experiment, to: Reduction, precision: Precision) -> Experiment:
     """A smaller network without dropout (it is too small to memorise its images), trained for fewer epochs."""
-    shorter = shorten(experiment, to.num_epochs)
+    shorter = shorten(experiment, to.num_content_epochs if _has_content(experiment.model) else to.num_epochs)
     training = replace(shorter.training, precision=precision)
     if isinstance(experiment.model, FullyAttentionalConfig):
         optimizer = training.optimizer
@@ -90,6 +96,18 @@ def shorten(experiment: Experiment, num_epochs: int) -> Experiment:
         moved = (round(epoch * num_epochs / training.num_epochs) for epoch in schedule.epochs)
         schedule = replace(schedule, epochs=tuple(sorted({max(1, epoch) for epoch in moved})))
     return replace(experiment, training=replace(training, num_epochs=num_epochs, schedule=schedule))
+
+
+def _has_content(model: ModelConfig) -> bool:
+    """Whether attention weights depend on the image."""
+    if not isinstance(model, FullyAttentionalConfig):
+        return False
+    positions = (QuadraticConfig, GeneralizedQuadraticConfig, LearnedPositionConfig)
+    attention = model.attention
+    return not (
+        isinstance(attention, MultiheadAttentionConfig)
+        and all(isinstance(term, positions) for term in attention.scores)
+    )
 
 
 def _reduce_model(model: ModelConfig, to: Reduction) -> ModelConfig:
