@@ -19,7 +19,7 @@ SECONDS_PER_EPOCH: dict[tuple[str, Size], dict[Precision, float]] = {
     ("learned-16-heads", "laptop"): {"bfloat16": 90, "float32": 153},
     ("learned-content-16-heads", "laptop"): {"bfloat16": 256, "float32": 508},
 }
-"""Training and validation of one epoch on `HARDWARE`, without compiling, as `benchmarks/epoch_duration.py` printed it
+"""Training and validation of one epoch on `HARDWARE`, without compiling: `benchmarks/epoch_duration.py` printed it
 on 2026-11-18 (commit 9296d0d). Other work ran on the machine, so these are upper bounds."""
 
 
@@ -37,4 +37,4 @@ def expected_seconds(experiment: Experiment) -> dict[Precision, float]:
     if (experiment.model, experiment.data, same) != (preset.model, preset.data, preset.training):
         return {}
     measured = SECONDS_PER_EPOCH.get((experiment.name, experiment.size), {})
-    return {precision: seconds * experiment.training.num_epochs for precision, seconds in measured.items()}
+    return {precision: float(seconds * experiment.training.num_epochs) for precision, seconds in measured.items()}
