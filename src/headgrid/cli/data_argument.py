@@ -3,8 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-from headgrid.data import Cifar10, Cifar100, Embedded, ImageFolder
-from headgrid.experiments import DataConfig
+import torch
+from torch import Tensor
+
+from headgrid.data import Cifar10, Cifar100, Dataset, Embedded, ImageFolder, Split
+from headgrid.experiments import DataConfig, Model, check_fits, experiment_of
 from headgrid.experiments.kinds import suggestion
 
 DATA = {"cifar10": Cifar10, "cifar100": Cifar100, "embedded": Embedded}
@@ -25,6 +28,31 @@ def choose_data(
             "--data-dir says where the CIFAR files are; a folder of images is named with --data itself"
         )
     return replace(data, directory=data_dir)
+
+
+def data_for(path: Path, model: Model, name: str | None, data_dir: Path | None) -> DataConfig:
+    """The data of this name for a model; those that the run at ``path`` was trained on without a name."""
+    experiment = experiment_of(path)
+    if experiment is None and name is None:
+        raise ValueError(f"{path} does not say what it was trained on: name the images with --data")
+    current = Cifar10() if experiment is None else experiment.data
+    data = choose_data(name, data_dir, current, model.config.image_size)
+    check_fits(model.config, data)
+    return data
+
+
+def final_split(data: Dataset) -> Split:
+    """The test images, or the validation images where there are none."""
+    return "test" if data.num_images["test"] else "validation"
+
+
+def some_images(data: Dataset, number: int) -> Tensor:
+    """The first images of that split, normalised."""
+    split = final_split(data)
+    if not 1 <= number <= data.num_images[split]:
+        raise ValueError(f"{data.name} has {data.num_images[split]} {split} images: {number} cannot be taken")
+    images, _ = next(iter(data.evaluation_batches(split, number, torch.device("cpu")).epoch(0)))
+    return images
 
 
 def _named(name: str, current: DataConfig, image_size: tuple[int, int]) -> DataConfig:

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 import tyro
 
-from headgrid.cli.data_argument import choose_data
+from headgrid.cli.data_argument import data_for, final_split
 from headgrid.cli.output import print_json, print_table
-from headgrid.data import Cifar10, Dataset, Split
+from headgrid.data import Dataset, Split
 from headgrid.data.progress import progress
 from headgrid.evaluation.accuracy import Evaluation, Precision, evaluate
-from headgrid.experiments import DataConfig, Model, check_fits, experiment_of, load
+from headgrid.experiments import load
 from headgrid.training import choose_device, set_num_threads
 
 
@@ -45,10 +45,8 @@ def main(arguments: Sequence[str]) -> int:
     set_num_threads(options.threads)
     device = choose_device(options.device)
     model = load(options.model)
-    source = _data(options, model)
-    check_fits(model.config, source)
-    data = source.load()
-    split = options.split if options.split != "auto" else ("test" if data.num_images["test"] else "validation")
+    data = data_for(options.model, model, options.data, options.data_dir).load()
+    split = options.split if options.split != "auto" else final_split(data)
     batches = data.evaluation_batches(split, options.batch_size, device)
     with progress(f"evaluating {data.num_images[split]} images", data.num_images[split]) as advance:
         evaluation = evaluate(model.to(device), batches, data.num_classes, options.precision, advance)
@@ -57,16 +55,6 @@ def main(arguments: Sequence[str]) -> int:
     else:
         _print(data, split, evaluation)
     return 0
-
-
-def _data(options: Arguments, model: Model) -> DataConfig:
-    """The data that the options name; those of the run if they name none."""
-    experiment = experiment_of(options.model)
-    if experiment is None and options.data is None:
-        raise ValueError(f"{options.model} does not say what it was trained on: name the images with --data")
-    image_size = model.config.image_size
-    current = Cifar10() if experiment is None else experiment.data
-    return choose_data(options.data, options.data_dir, current, image_size)
 
 
 def _to_json(data: Dataset, split: Split, evaluation: Evaluation) -> dict:

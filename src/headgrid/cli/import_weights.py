@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from headgrid.cli.out_file import check_out
 from headgrid.experiments import save_model
 from headgrid.interop.attention_cnn import import_checkpoint
 
@@ -28,10 +29,7 @@ class Arguments:
 
 def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(Arguments, args=arguments, prog="headgrid import")
-    if options.out.suffix != ".safetensors":
-        raise ValueError(f"{options.out} should be a file that ends in .safetensors")
-    if options.out.exists() and not options.force:
-        raise ValueError(f"{options.out} exists already: choose another name, or replace it with --force")
+    check_out(options.out, options.force)
     model, info = import_checkpoint(options.checkpoint)
     save_model(model, options.out)
     num_parameters = sum(parameter.numel() for parameter in model.parameters())

@@ -15,6 +15,8 @@ VERBS = {
     "report": ("headgrid.cli.report", "write a page about a run: accuracy, head centres, attention maps"),
     "cost": ("headgrid.cli.cost", "count parameters and multiply-adds"),
     "demo": ("headgrid.cli.demo", "train a small model in three minutes and look at its heads"),
+    "convert": ("headgrid.cli.convert", "turn the convolutions of a trained network into attention"),
+    "compile": ("headgrid.cli.compile", "turn attention that depends on the shift alone into convolutions"),
     "import": ("headgrid.cli.import_weights", "turn weights of another project into a file of ours"),
     "completion": ("headgrid.cli.completion", "print a script that lets the shell complete this command"),
 }

@@ -1,5 +1,7 @@
 """Image classifiers: a frozen config, and the module that it builds. Images in, logits out."""
 
+from headgrid.models.compiled import CompiledConfig, CompiledLayerConfig
+from headgrid.models.converted import ConvertedConfig
 from headgrid.models.fully_attentional import (
     FullyAttentional,
     FullyAttentionalConfig,
@@ -23,6 +25,9 @@ __all__ = [
     "BasicBlockConfig",
     "BottleneckConfig",
     "CifarStemConfig",
+    "CompiledConfig",
+    "CompiledLayerConfig",
+    "ConvertedConfig",
     "FullyAttentional",
     "FullyAttentionalConfig",
     "ImageNetStemConfig",

@@ -11,6 +11,7 @@ from headgrid.theory.compile_model import CompiledModel, compile_model
 from headgrid.theory.conversion_report import ConversionReport, ConvertedLayer, KeptLayer
 from headgrid.theory.convert_convolution import ConvertedConvolution, convert_convolution
 from headgrid.theory.convert_network import ConvertedNetwork, convert_network
+from headgrid.theory.footprint import Footprint
 from headgrid.theory.head_to_shift import HeadToShift, head_to_shift
 from headgrid.theory.initialize_from_convolution import (
     ConvolutionalInitialization,
@@ -36,6 +37,7 @@ __all__ = [
     "ConvolutionalInitialization",
     "DefaultInitialization",
     "Deviation",
+    "Footprint",
     "HeadToShift",
     "KeptLayer",
     "LowRankConvolution",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from headgrid.theory.attention_to_convolution import Certificate
-from headgrid.theory.cost import count
+from headgrid.theory.cost import count, rich_table
 from headgrid.theory.head_to_shift import HeadToShift
 
 
@@ -77,23 +77,32 @@ class CompilationReport:
     kept: tuple[UncompiledLayer, ...]
     model: WholeModel
 
-    def table(self) -> Table:
-        """A line for each layer, compiled or not. Costs are those of one image: attention -> interior + border."""
-        table = Table("layer", "footprint", "left out", "error", "bound", "multiply-adds", "milliseconds")
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("layer", "footprint", "left out", "error", "bound", "multiply-adds", "milliseconds")
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """A line of words for each layer, compiled or not. Costs of an image: attention -> interior + border."""
+        compiled = []
         for layer in self.layers:
             before, interior, border = layer.attention, layer.interior, layer.border
-            table.add_row(
-                ", ".join(layer.names),
-                str(layer.certificate.footprint),
-                f"{float(layer.certificate.missed.max()):.1e}",
-                f"{layer.error:.1e}",
-                f"{layer.bound:.1e}",
-                f"{count(before.macs)} -> {count(interior.macs)} + {count(border.macs)}",
-                f"{1e3 * before.seconds:.2f} -> {1e3 * interior.seconds:.2f} + {1e3 * border.seconds:.2f}",
+            compiled.append(
+                (
+                    ", ".join(layer.names),
+                    str(layer.certificate.footprint),
+                    f"{float(layer.certificate.missed.max()):.1e}",
+                    f"{layer.error:.1e}",
+                    f"{layer.bound:.1e}",
+                    f"{count(before.macs)} -> {count(interior.macs)} + {count(border.macs)}",
+                    f"{1e3 * before.seconds:.2f} -> {1e3 * interior.seconds:.2f} + {1e3 * border.seconds:.2f}",
+                )
             )
-        for layer in self.kept:
-            table.add_row(", ".join(layer.names), "attention", "", "", "", "", layer.reason)
-        return table
+        kept = [(", ".join(layer.names), "", "", "", "", "", f"attention: {layer.reason}") for layer in self.kept]
+        return compiled + kept
+
+    def table(self) -> Table:
+        """The rows for `rich`."""
+        return rich_table(self.columns, self.rows())
 
     def sentences(self) -> tuple[str, ...]:
         """The whole model in words, and what layers that look at the image look at."""

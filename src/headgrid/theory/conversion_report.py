@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from headgrid.theory.cost import count
+from headgrid.theory.cost import count, rich_table
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,14 @@ class ConversionReport:
     verification: Verification | None
     """None if no images were given."""
 
-    def table(self) -> Table:
-        """A line for each layer, converted or not."""
-        table = Table("layer", "kernel", "heads", "parameters", "multiply-adds", "error", "relative")
-        for layer in self.layers:
-            table.add_row(
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("layer", "kernel", "heads", "parameters", "multiply-adds", "error", "relative error")
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """A line of words for each layer, converted or not; costs are those of one image."""
+        converted = [
+            (
                 ", ".join(layer.names),
                 " x ".join(map(str, layer.kernel_size)),
                 str(layer.num_heads),
@@ -82,9 +85,14 @@ class ConversionReport:
                 "" if layer.error is None else f"{layer.error:.1e}",
                 "" if layer.relative_error is None else f"{layer.relative_error:.1e}",
             )
-        for layer in self.kept:
-            table.add_row(", ".join(layer.names), "", "", "", "", "", f"kept: {layer.reason}")
-        return table
+            for layer in self.layers
+        ]
+        kept = [(", ".join(layer.names), "", "", "", "", "", f"kept: {layer.reason}") for layer in self.kept]
+        return converted + kept
+
+    def table(self) -> Table:
+        """The rows for `rich`."""
+        return rich_table(self.columns, self.rows())
 
     def sentences(self) -> tuple[str, ...]:
         """The whole network in words."""

@@ -1,11 +1,12 @@
-"""What a module costs: parameters, multiply-adds and seconds, measured on given inputs."""
+"""What a module costs: parameters, multiply-adds, seconds, measured on given inputs; and how reports print it."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
 
 import torch
+from rich.table import Table
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -74,3 +75,10 @@ def count(number: int) -> str:
         if number >= size:
             return f"{number / size:.3g} {letter}"
     return str(number)
+
+
+def rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*row)
+    return table

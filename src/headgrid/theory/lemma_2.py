@@ -23,9 +23,9 @@ from headgrid.theory.lemma_1 import deviation_from_shifts
 def exact_sharpness(dtype: torch.dtype) -> float:
     """The sharpness alpha from which on a softmax in this precision gives an integer centre the weight one.
 
-    The four nearest rivals weigh ``exp(-alpha)`` each, so ``alpha = ln(16 / eps)`` leaves them a quarter of a machine
-    epsilon together, and the denominator rounds to one: 18.7 in float32, 38.8 in float64. Models of half precision
-    compute their position scores in float32, and take its sharpness.
+    The four nearest rivals weigh ``exp(-alpha)`` each, so ``alpha = ln(16 / eps)`` leaves them a quarter of a
+    machine epsilon together, and the denominator rounds to one: 18.7 in float32, 38.8 in float64. Models of half
+    precision compute their position scores in float32, and take its sharpness.
     """
     if not dtype.is_floating_point:
         raise ValueError(f"attention weights are real numbers: {dtype} is no floating point type")
