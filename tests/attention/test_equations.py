@@ -1,4 +1,4 @@
-"""Every kind of score and of values: both paths against loops over pixels, and the gradients of one against the other.
+"""Every kind of score and values: both paths against loops over pixels, and their gradients against each other.
 
 Maps are never square, and smaller than learned tables, so that swapped axes and shifted entries show. They have
 more pixels than a head has channels, so that content takes the fused kernel where no map is asked for.

@@ -1,0 +1,106 @@
+"""One small model of each kind, for which every test of this folder is repeated. New families add theirs here."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headgrid.attention import (
+    DropoutPerBatch,
+    DropoutPerImage,
+    GatedPositionalAttentionConfig,
+    MultiheadAttentionConfig,
+    PairwiseAttentionConfig,
+    PatchwiseAttentionConfig,
+    ProjectedValues,
+    SplitHeads,
+)
+from headgrid.encodings import SinusoidalAbsoluteConfig
+from headgrid.models import FullyAttentionalConfig, ResNetConfig, SANConfig
+from headgrid.scores import (
+    AbsoluteContentConfig,
+    ContentConfig,
+    GeneralizedQuadraticConfig,
+    LearnedPositionConfig,
+    QuadraticConfig,
+    QueryPositionConfig,
+    TransformerXLConfig,
+)
+from headgrid.stacks import ReportBlockConfig
+
+
+@dataclass(frozen=True)
+class SmallModel:
+    """A config, and what its model promises."""
+
+    config: Any
+    image_size: tuple[int, int] = (8, 12)
+    """Rows and columns of the images that it is tried with, never square."""
+    accepts: tuple[tuple[int, int], ...] = ((6, 10), (4, 4), (14, 18))
+    """Other sizes that it takes."""
+    refuses: tuple[tuple[int, int], ...] = ()
+    """Sizes that it refuses with a sentence."""
+    sums_to_one: bool = True
+    """Whether the weights of a query sum to one."""
+
+
+def _attentional(*scores, num_heads=2, dropout=None, **options):
+    dropout = DropoutPerImage() if dropout is None else dropout
+    attention = MultiheadAttentionConfig(num_heads=num_heads, scores=scores, dropout=dropout, **options)
+    return FullyAttentionalConfig(dim=8, num_layers=2, image_size=(8, 12), attention=attention)
+
+
+def _san(attention):
+    return SANConfig(
+        attention=attention,
+        blocks_per_stage=(1, 1),
+        channels=(32, 64),
+        footprints=(3, 5),
+        poolings=(2, 2),
+        stem_channels=8,
+        num_classes=10,
+    )
+
+
+NO_TABLES = {"refuses": ((7, 12),)}
+TABLES = {"accepts": ((6, 10), (4, 4)), "refuses": ((10, 12), (8, 14), (7, 12))}
+
+SMALL_MODELS = {
+    "quadratic": SmallModel(_attentional(QuadraticConfig(), dropout=DropoutPerBatch()), **NO_TABLES),
+    "generalized": SmallModel(_attentional(GeneralizedQuadraticConfig(), dropout=DropoutPerBatch()), **NO_TABLES),
+    "learned": SmallModel(_attentional(LearnedPositionConfig()), **TABLES),
+    "query-position": SmallModel(_attentional(QueryPositionConfig()), **TABLES),
+    "query-position + content": SmallModel(_attentional(QueryPositionConfig(), ContentConfig()), **TABLES),
+    "equation 8": SmallModel(_attentional(TransformerXLConfig()), **TABLES),
+    "absolute": SmallModel(_attentional(AbsoluteContentConfig(SinusoidalAbsoluteConfig())), **NO_TABLES),
+    "report, split heads": SmallModel(
+        replace(
+            _attentional(
+                QueryPositionConfig(),
+                ContentConfig(),
+                num_heads=4,
+                heads=SplitHeads(),
+                values=ProjectedValues(),
+                query_key_bias=False,
+            ),
+            block=ReportBlockConfig(),
+        ),
+        **TABLES,
+    ),
+    "gated": SmallModel(
+        FullyAttentionalConfig(
+            dim=8, num_layers=2, image_size=(8, 12), attention=GatedPositionalAttentionConfig(num_heads=4)
+        ),
+        **NO_TABLES,
+    ),
+    "resnet": SmallModel(
+        ResNetConfig(blocks_per_stage=(1, 1), width=4), accepts=((7, 9), (4, 4), (14, 18)), sums_to_one=False
+    ),
+    "san pairwise": SmallModel(
+        _san(PairwiseAttentionConfig()), accepts=((7, 9), (4, 4), (14, 18)), refuses=((3, 8),)
+    ),
+    "san patchwise": SmallModel(
+        _san(PatchwiseAttentionConfig()),
+        accepts=((7, 9), (4, 4), (14, 18)),
+        refuses=((3, 8),),
+        sums_to_one=False,
+    ),
+}
