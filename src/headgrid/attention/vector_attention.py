@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
+import torch
+import torch.nn.functional as F
 from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -81,17 +83,33 @@ class VectorAttention(nn.Module, ABC):
         self, pixels: Pixels, key: Float[Tensor, "b y x r"] | None = None, record: bool = False
     ) -> FootprintAttentionOutput:
         """Attends from every pixel to its footprint; a ``key`` that is given replaces the layer's own."""
-        phi = self.phi(pixels)
         if key is None and not self.has_key:
             raise ValueError("this attention layer was built without a key of its own: hand it the key to work on")
-        if key is None:
-            key = phi if self.psi is None else self.psi(pixels)
-        assert key is not None
-        values = phi if self.beta is None else self.beta(pixels)
-        weights = self.alpha(phi, key, record)
+        phi, psi, values = self._transform(pixels, key, record)
+        weights = self.alpha(phi, psi, record)
         if not record:
             return FootprintAttentionOutput(
-                vector_aggregation(values, weights, self.footprint), None, key, self.footprint
+                vector_aggregation(values, weights, self.footprint), None, psi, self.footprint
             )
         outputs = explicit_vector_aggregation(values, weights.to(values.dtype), self.footprint)
-        return FootprintAttentionOutput(outputs, rearrange(weights, "k b h w n -> b n h w k"), key, self.footprint)
+        return FootprintAttentionOutput(outputs, rearrange(weights, "k b h w n -> b n h w k"), psi, self.footprint)
+
+    def _transform(
+        self, pixels: Pixels, key: Float[Tensor, "b y x r"] | None, record: bool
+    ) -> tuple[Float[Tensor, "b y x r"], Float[Tensor, "b y x r"], Float[Tensor, "b y x v"]]:
+        """phi, psi and beta of every pixel; where nobody looks, as one matrix product that reads pixels once."""
+        layers = {"phi": self.phi}
+        if self.psi is not None and key is None:
+            layers["psi"] = self.psi
+        if self.beta is not None:
+            layers["beta"] = self.beta
+        if record:
+            parts = {name: layer(pixels) for name, layer in layers.items()}
+        else:
+            weight = torch.cat([layer.weight for layer in layers.values()])
+            bias = None if self.phi.bias is None else torch.cat([layer.bias for layer in layers.values()])
+            joint = F.linear(pixels, weight, bias)
+            widths = [layer.out_features for layer in layers.values()]
+            parts = dict(zip(layers, joint.split(widths, dim=-1), strict=True))
+        phi = parts["phi"]
+        return phi, parts.get("psi", phi) if key is None else key, parts.get("beta", phi)

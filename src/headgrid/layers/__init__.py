@@ -4,8 +4,8 @@ from headgrid.layers.classifier import MeanPoolClassifier
 from headgrid.layers.feed_forward import Activation, FeedForward
 from headgrid.layers.grouped_head_mixing import GroupedHeadMixing
 from headgrid.layers.head_mixing import HeadMixing
+from headgrid.layers.norm_relu import NormReLU
 from headgrid.layers.normalized_linear import NormalizedLinear
-from headgrid.layers.pixel_batch_norm import PixelBatchNorm
 from headgrid.layers.pixel_concatenation import PixelConcatenation
 
 __all__ = [
@@ -14,7 +14,7 @@ __all__ = [
     "GroupedHeadMixing",
     "HeadMixing",
     "MeanPoolClassifier",
+    "NormReLU",
     "NormalizedLinear",
-    "PixelBatchNorm",
     "PixelConcatenation",
 ]

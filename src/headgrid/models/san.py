@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from headgrid.attention import FootprintAttentionOutput, PairwiseAttentionConfig, PatchwiseAttentionConfig
 from headgrid.axes import Images, Logits, Pixels
-from headgrid.layers import MeanPoolClassifier, PixelBatchNorm
+from headgrid.layers import MeanPoolClassifier, NormReLU
 from headgrid.stacks import PlainStack, SANBlockConfig
 
 SAN10, SAN15, SAN19 = (2, 1, 2, 4, 1), (3, 2, 3, 5, 2), (3, 3, 4, 6, 3)
@@ -95,7 +95,7 @@ class SAN(nn.Module):
         super().__init__()
         self.config = config
         self.stem = nn.Linear(config.num_channels, config.stem_channels, bias=False)
-        self.stem_norm = PixelBatchNorm(config.stem_channels)
+        self.stem_norm = NormReLU(config.stem_channels)
         inputs = (config.stem_channels, *config.channels)
         self.stages = nn.ModuleList(SANStage(config, stage, inputs[stage]) for stage in range(len(config.channels)))
         self.classifier = MeanPoolClassifier(config.channels[-1], config.num_classes)
@@ -113,7 +113,7 @@ class SAN(nn.Module):
 
         The names are those of the layers' modules: ``model.get_submodule("stages.0.stack.blocks.0.attention")``.
         """
-        pixels = F.relu(self.stem_norm(self.stem(images.movedim(1, -1).contiguous())), inplace=True)
+        pixels = self.stem_norm(self.stem(images.movedim(1, -1).contiguous()))
         outputs = {}
         for number, stage in enumerate(self.stages):
             pixels, attended = stage(pixels, record)
@@ -135,7 +135,7 @@ class SANStage(nn.Module):
         self.pooling = config.poolings[stage]
         self.transition = nn.Linear(num_channels, dim, bias=False)
         self.stack = PlainStack(config.block.build(attention, dim) for _ in range(config.blocks_per_stage[stage]))
-        self.norm = PixelBatchNorm(dim)
+        self.norm = NormReLU(dim)
 
     def forward(
         self, pixels: Pixels, record: bool = False
@@ -148,4 +148,4 @@ class SANStage(nn.Module):
             )
         pooled = F.max_pool2d(pixels.movedim(-1, 1), self.pooling).movedim(1, -1)
         pixels, outputs = self.stack(self.transition(pooled), record)
-        return F.relu(self.norm(pixels), inplace=True), outputs
+        return self.norm(pixels), outputs

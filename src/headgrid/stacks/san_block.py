@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from headgrid.attention import FootprintAttentionOutput, PairwiseAttentionConfig, PatchwiseAttentionConfig
 from headgrid.axes import Pixels
-from headgrid.layers import PixelBatchNorm
+from headgrid.layers import NormReLU
 
 
 @dataclass(frozen=True)
@@ -52,13 +51,13 @@ class SANBlock(nn.Module):
     ) -> None:
         super().__init__()
         value_dim = dim // config.value_reduction
-        self.input_norm = PixelBatchNorm(dim)
+        self.input_norm = NormReLU(dim)
         self.attention = attention.build(dim, dim // config.relation_reduction, value_dim, own_key)
-        self.attention_norm = PixelBatchNorm(value_dim)
+        self.attention_norm = NormReLU(value_dim)
         self.widen = nn.Linear(value_dim, dim)
 
     def forward(
         self, pixels: Pixels, key: Float[Tensor, "b y x r"] | None = None, record: bool = False
     ) -> tuple[Pixels, FootprintAttentionOutput]:
-        attended = self.attention(F.relu(self.input_norm(pixels), inplace=True), key, record)
-        return pixels + self.widen(F.relu(self.attention_norm(attended.values), inplace=True)), attended
+        attended = self.attention(self.input_norm(pixels), key, record)
+        return pixels + self.widen(self.attention_norm(attended.values)), attended
