@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 import torch
-from footprint_loops import keys_of, queries_of, random_footprint
 
+from footprint_loops import keys_of, queries_of, random_footprint
 from headgrid.ops import Footprint, ZeroPadding, at_queries, dense_weights, neighbours
 from headgrid.ops.footprint import incidence, pad, windows
 

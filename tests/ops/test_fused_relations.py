@@ -3,9 +3,9 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from footprint_loops import random_footprint
 from torch.utils.flop_counter import FlopCounterMode
 
+from footprint_loops import random_footprint
 from headgrid.ops import (
     Footprint,
     neighbours,

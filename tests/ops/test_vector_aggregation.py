@@ -1,8 +1,8 @@
 import pytest
 import torch
-from footprint_loops import keys_of, queries_of, random_footprint
 from torch.utils.flop_counter import FlopCounterMode
 
+from footprint_loops import keys_of, queries_of, random_footprint
 from headgrid.ops import Footprint, explicit_vector_aggregation, vector_aggregation
 from headgrid.ops.footprint_products import aggregate, correlate, scatter
 
