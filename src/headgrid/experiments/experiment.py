@@ -5,18 +5,20 @@ from typing import Literal
 
 from headgrid.data import Cifar10, Cifar100, Embedded, ImageFolder
 from headgrid.models import (
+    SAN,
     CompiledConfig,
     ConvertedConfig,
     FullyAttentional,
     FullyAttentionalConfig,
     ResNet,
     ResNetConfig,
+    SANConfig,
 )
 from headgrid.training.config import TrainingConfig
 
 ModelConfig = FullyAttentionalConfig | ResNetConfig
-Model = FullyAttentional | ResNet
-FileConfig = ModelConfig | ConvertedConfig | CompiledConfig
+Model = FullyAttentional | ResNet | SAN
+FileConfig = ModelConfig | SANConfig | ConvertedConfig | CompiledConfig
 """What a file of weights can hold: a model, or what `headgrid convert` and `headgrid compile` made of one."""
 
 DataConfig = Cifar10 | Cifar100 | Embedded | ImageFolder
