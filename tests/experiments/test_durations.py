@@ -1,7 +1,9 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from headgrid.data import Cifar10
 from headgrid.experiments import durations, make_experiment, shorten
 from headgrid.experiments.durations import SECONDS_PER_EPOCH, expected_seconds
 from headgrid.experiments.presets import PRESETS
@@ -20,7 +22,8 @@ def test_epochs_times_seconds_in_each_precision():
     num_epochs = experiment.training.num_epochs
     assert expected_seconds(experiment) == {"bfloat16": 60.0 * num_epochs, "float32": 150.0 * num_epochs}
     assert expected_seconds(shorten(experiment, 2)) == {"bfloat16": 120.0, "float32": 300.0}
-    assert expected_seconds(replace(experiment, seed=3)) == expected_seconds(experiment)
+    elsewhere = replace(experiment, seed=3, data=Cifar10(directory=Path("elsewhere")))
+    assert expected_seconds(elsewhere) == expected_seconds(experiment)
 
 
 def test_nothing_is_said_about_what_was_not_measured():

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from headgrid.data import Cifar10
 from headgrid.evaluation.accuracy import Precision
 from headgrid.experiments.experiment import Experiment, Size
 from headgrid.experiments.presets import PRESETS, make_experiment
@@ -28,13 +29,16 @@ def expected_seconds(experiment: Experiment) -> dict[Precision, float]:
     if experiment.name not in PRESETS:
         return {}
     preset = make_experiment(experiment.name, experiment.size)
+    data = experiment.data
+    if isinstance(data, Cifar10):
+        data = replace(data, directory=None)  # where the files are does not matter
     same = replace(
         experiment.training,
         num_epochs=preset.training.num_epochs,
         schedule=preset.training.schedule,
         precision=preset.training.precision,
     )
-    if (experiment.model, experiment.data, same) != (preset.model, preset.data, preset.training):
+    if (experiment.model, data, same) != (preset.model, preset.data, preset.training):
         return {}
     measured = SECONDS_PER_EPOCH.get((experiment.name, experiment.size), {})
     return {precision: float(seconds * experiment.training.num_epochs) for precision, seconds in measured.items()}
