@@ -255,7 +255,9 @@ def test_an_archive_has_no_say_in_where_files_go(tmp_path):
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["evil.tar.gz", "good", "inner", "made"]
 
 
-@pytest.mark.parametrize("content", [b"no archive", archive({"other/a": b"A"})[:40], b""])
+@pytest.mark.parametrize(
+    "content", [b"no archive", archive({"other/a": b"A"})[:40], b""], ids=["text", "truncated", "empty"]
+)
 def test_a_damaged_archive_is_named(tmp_path, content):
     (tmp_path / "bad.tar.gz").write_bytes(content)
     with pytest.raises(ValueError, match=r"bad\.tar\.gz cannot be unpacked"):
