@@ -170,7 +170,6 @@ def test_the_footprint_is_the_smallest(kind):
     (height, width), tolerance = (7, 9), 0.2
     layer = LAYERS[kind](grid=(height, width), num_heads=1)
     found = smallest_footprint(shift_scores(layer, (height, width)), tolerance)
-    assert found is not None
 
     weights = layer.weights(height, width).detach()
     by_shift = torch.zeros(1, height, width, 2 * height - 1, 2 * width - 1, dtype=torch.float64)
@@ -252,8 +251,9 @@ def test_wide_heads_stay_attention():
     found = attention_to_convolution(layer, 1e-3)
     assert found.module is layer
     assert found.certificate is None
-    assert found.reason == (
-        "a footprint that leaves out at most 0.001 of each head's attention exceeds half the 12 x 15 grid"
+    assert found.reason.startswith(
+        "a footprint that leaves out at most 0.001 of each head's attention exceeds half the 12 x 15 grid; "
+        "the best within it, 6 x 7, leaves out 0."
     )
 
 

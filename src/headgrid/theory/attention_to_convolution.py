@@ -74,12 +74,13 @@ def attention_to_convolution(
     except ValueError as error:
         return Compilation(layer, None, str(error))
     found = smallest_footprint(scores, tolerance)
-    if found is None:
+    if found.missed.max() > tolerance:
         return Compilation(
             layer,
             None,
             f"a footprint that leaves out at most {tolerance:g} of each head's attention exceeds half the "
-            f"{grid[0]} x {grid[1]} grid",
+            f"{grid[0]} x {grid[1]} grid; the best within it, {found.footprint}, leaves out "
+            f"{float(found.missed.max()):.2g}",
         )
     filters, bias = filters_of(layer)
     kernel = torch.einsum("oni,nyx->oiyx", filters, found.weights)

@@ -60,36 +60,41 @@ class FootprintOfHeads:
     """The largest share of a head's attention that lies outside, over all queries of the interior."""
 
 
-def smallest_footprint(
-    scores: Float[Tensor, "n shift_rows shift_columns"], tolerance: float
-) -> FootprintOfHeads | None:
+def smallest_footprint(scores: Float[Tensor, "n shift_rows shift_columns"], tolerance: float) -> FootprintOfHeads:
     """The smallest footprint, up to half the grid in each direction, that leaves out at most ``tolerance``.
 
-    ``scores`` are those of all shifts on the grid, as `shift_scores` gives them. None if half the grid is not
-    enough.
+    ``scores`` are those of all shifts on the grid, as `shift_scores` gives them. If half the grid is not enough, it
+    is the footprint that leaves out least, and its ``missed`` shows that.
     """
     if not 0 < tolerance < 1:
         raise ValueError(f"the tolerance is a share of attention between 0 and 1, got {tolerance}")
     height, width = ((length + 1) // 2 for length in scores.shape[1:])
     seen = _sums(_sums(scores, 1, height), 2, width).flip(1, 2)  # log Z(q)
     by_rows = {
-        rows: (_sums(scores, 1, rows), _largest_over_interior(seen, 1, rows)) for rows in range(1, height // 2 + 1)
+        rows: (_sums(scores, 1, rows), _largest_over_interior(seen, 1, rows))
+        for rows in range(1, max(1, height // 2) + 1)
     }
-    sizes = [(rows, columns) for rows in by_rows for columns in range(1, width // 2 + 1)]
+    best: tuple[float, FootprintOfHeads] | None = None
+    sizes = [(rows, columns) for rows in by_rows for columns in range(1, max(1, width // 2) + 1)]
     for rows, columns in sorted(sizes, key=lambda size: (size[0] * size[1], abs(size[0] - size[1]))):
         in_rows, most_in_rows = by_rows[rows]
         inside, most = _sums(in_rows, 2, columns), _largest_over_interior(most_in_rows, 2, columns)
         missed = -torch.expm1(inside - most)
         worst = missed.amax(dim=0)
         row, column = divmod(int(worst.argmin()), worst.shape[1])
-        if worst[row, column] <= tolerance:
+        left_out = float(worst[row, column])
+        if best is None or left_out < best[0] or left_out <= tolerance:
             within = scores[:, row : row + rows, column : column + columns]
-            return FootprintOfHeads(
+            found = FootprintOfHeads(
                 footprint=Footprint(row - (height - 1), column - (width - 1), rows, columns),
                 weights=torch.softmax(within.flatten(1), dim=1).view_as(within),
                 missed=missed[:, row, column].clamp(min=0),
             )
-    return None
+            best = left_out, found
+        if left_out <= tolerance:
+            break
+    assert best is not None
+    return best[1]
 
 
 def _sums(scores: Float[Tensor, "n rows columns"], axis: int, length: int) -> Float[Tensor, "n _ _"]:
