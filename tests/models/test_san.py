@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -169,6 +171,67 @@ def test_bfloat16_trains():
     loss.backward()
     gradients = [parameter.grad for parameter in model.parameters()]
     assert all(gradient is not None and gradient.isfinite().all() for gradient in gradients)
+
+
+@pytest.mark.parametrize("attention", [PairwiseAttentionConfig(), PatchwiseAttentionConfig()])
+def test_training_never_stores_what_it_can_compute_again(attention, monkeypatch):
+    """Of K^2 copies, only alpha and what enters gamma's second layer are kept."""
+    monkeypatch.setattr("headgrid.ops.tiles.CACHED_ELEMENTS", 2**14)  # small maps, small tiles
+    layer, pixels = attention.build(128, 8, 32), torch.randn(2, 20, 24, 128, requires_grad=True)
+    peaks = []
+    for record in (False, True):
+        with torch.profiler.profile(profile_memory=True) as profile:
+            layer(pixels, record=record).values.sum().backward()
+        allocations = [event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"]
+        held = largest = 0
+        for event in sorted(allocations, key=lambda event: event.start_ns()):
+            held += event.nbytes()
+            largest = max(largest, held)
+        peaks.append(largest)
+    assert 0 < peaks[0] < peaks[1] / 3
+
+
+@pytest.mark.slow
+def test_san10_trains_on_images_of_imagenet_within_eight_gigabytes():
+    program = """
+import resource, torch
+from headgrid.models import SANConfig
+model = SANConfig().build()
+loss = torch.nn.functional.cross_entropy(model(torch.randn(16, 3, 224, 224)), torch.arange(16))
+loss.backward()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(ended.stdout) < 8 * 2**20  # kilobytes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["Pairwise", "Patchwise"])
+def test_it_compiles_without_a_break(kind):
+    """In a process of its own: the shape checks of the tests and the compiler do not go together."""
+    program = f"""
+import torch
+from headgrid.attention import {kind}AttentionConfig
+from headgrid.models import SANConfig
+from headgrid.stacks import SANBlockConfig
+torch.manual_seed(0)
+attention = {kind}AttentionConfig(sharing=2)
+model = SANConfig(attention, (1, 1), (8, 16), (3, 5), (2, 2), 6, SANBlockConfig(4, 2), num_classes=5).build()
+images = torch.randn(2, 3, 20, 28)
+compiled = torch.compile(model, fullgraph=True)
+for mode in (True, False):
+    model.train(mode)
+    results = []
+    for function in (model, compiled):
+        model.zero_grad()
+        logits = function(images)
+        logits.square().sum().backward()
+        results.append([logits.detach(), *(parameter.grad.clone() for parameter in model.parameters())])
+    for plain, fused in zip(*results):
+        scale = max(1e-3, plain.abs().max().item())
+        assert (plain - fused).abs().max() < 1e-3 * scale, (plain - fused).abs().max() / scale
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize(

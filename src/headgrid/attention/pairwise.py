@@ -16,6 +16,7 @@ from headgrid.ops import (
     concatenation,
     dot_product,
     hadamard_product,
+    local_dot_product,
     neighbours,
     pairwise_sum_linear,
     pairwise_sum_moments,
@@ -123,12 +124,18 @@ class PairwiseAttention(VectorAttention):
         if not record and isinstance(self.relation, Summation | Subtraction):
             logits = self.gamma.after_first(self._first_of_sum(phi, psi))
         else:
-            logits = self.gamma(self.delta(phi, psi), record)
+            logits = self.gamma(self.delta(phi, psi, record), record)
         return torch.softmax(logits, dim=0, dtype=torch.promote_types(logits.dtype, torch.float32))
 
-    def delta(self, phi: Float[Tensor, "b y x r"], psi: Float[Tensor, "b y x r"]) -> Float[Tensor, "k b h w c"]:
+    def delta(
+        self, phi: Float[Tensor, "b y x r"], psi: Float[Tensor, "b y x r"], record: bool
+    ) -> Float[Tensor, "k b h w c"]:
         """The relation of every query and every key of its footprint, positions included."""
-        delta = _EQUATIONS[type(self.relation)](at_queries(phi, self.footprint), neighbours(psi, self.footprint))
+        queries = at_queries(phi, self.footprint)
+        if not record and isinstance(self.relation, DotProduct):
+            delta = local_dot_product(queries, psi, self.footprint)[..., None]
+        else:
+            delta = _EQUATIONS[type(self.relation)](queries, neighbours(psi, self.footprint))
         if self.coordinates is None:
             return delta
         encoded = self.coordinates(*psi.shape[1:3])[None]

@@ -15,6 +15,7 @@ from headgrid.ops import (
     FootprintWeights,
     at_queries,
     clique_product,
+    local_dot_product,
     neighbours,
     patch_concatenation,
     patch_linear,
@@ -68,15 +69,19 @@ class PatchwiseAttention(VectorAttention):
         if not record and isinstance(self.relation, PatchConcatenation):
             weights = self.gamma.after_first(self._first_of_patch(phi, psi))
         else:
-            weights = self.gamma(self.delta(phi, psi), record)
+            weights = self.gamma(self.delta(phi, psi, record), record)
         return rearrange(weights, "b h w (k g) -> k b h w g", g=self.num_groups)
 
-    def delta(self, phi: Float[Tensor, "b y x r"], psi: Float[Tensor, "b y x r"]) -> Float[Tensor, "b h w c"]:
+    def delta(
+        self, phi: Float[Tensor, "b y x r"], psi: Float[Tensor, "b y x r"], record: bool
+    ) -> Float[Tensor, "b h w c"]:
         """The relation of every query's footprint."""
+        queries = at_queries(phi, self.footprint)
+        if not record and isinstance(self.relation, StarProduct):
+            return rearrange(local_dot_product(queries, psi, self.footprint), "k b h w -> b h w k")
         keys = neighbours(psi, self.footprint)
         if isinstance(self.relation, CliqueProduct):
             return clique_product(neighbours(phi, self.footprint), keys)
-        queries = at_queries(phi, self.footprint)
         if isinstance(self.relation, StarProduct):
             return star_product(queries, keys)
         return patch_concatenation(queries if self.repeats_query else None, keys)

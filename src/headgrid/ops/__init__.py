@@ -15,6 +15,7 @@ from headgrid.ops.fused_attention import fused_attention, map_is_faster
 from headgrid.ops.fused_pairwise import pairwise_sum_linear, pairwise_sum_moments
 from headgrid.ops.fused_patchwise import patch_linear, patch_moments
 from headgrid.ops.grid_softmax import grid_softmax
+from headgrid.ops.local_dot_product import local_dot_product
 from headgrid.ops.normalized_linear import normalized_linear, row_moments
 from headgrid.ops.pairwise_relation import concatenation, dot_product, hadamard_product, subtraction, summation
 from headgrid.ops.patchwise_relation import clique_product, patch_concatenation, star_product
@@ -40,6 +41,7 @@ __all__ = [
     "fused_attention",
     "grid_softmax",
     "hadamard_product",
+    "local_dot_product",
     "map_is_faster",
     "neighbours",
     "normalized_linear",
