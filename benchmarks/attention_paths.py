@@ -212,7 +212,7 @@ def main(
     """
     torch.set_num_threads(threads)
     torch.manual_seed(0)
-    cases = [(shape, kind) for shape in shapes for kind in precision]
+    cases: list[tuple[str, Precision]] = [(shape, kind) for shape in shapes for kind in precision]
     timings: list[Timing] = []
     for shape, kind in track(cases, "measuring", console=Console(stderr=True), disable=as_json):
         timings += measure(shape, kind, repetitions)

@@ -81,6 +81,11 @@ def test_runs_the_flash_kernel_forward_and_backward(dtype, own_values, width):
     assert not any("softmax" in name for name in operations.counts)
 
 
+def test_a_dense_score_alone_is_refused():
+    with pytest.raises(ValueError, match="needs content, or a row and a column score: .* shared_attention"):
+        fused_attention(torch.zeros(1, 2, 3, 4), dense=torch.zeros(5, 2, 3, 2, 3))
+
+
 def test_dropout_keeps_the_mean_and_differs_between_images():
     torch.manual_seed(0)
     query, key = torch.randn(1, 2, 3, 4, 5), torch.randn(1, 2, 3, 4, 5)

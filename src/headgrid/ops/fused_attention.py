@@ -27,9 +27,11 @@ def fused_attention(
     batch, (num_rows, num_columns) = len(values), values.shape[-3:-1]
     if query is not None:
         num_heads, height, width = query.shape[1:4]
+    elif rows is None or columns is None:
+        raise ValueError(
+            "fused attention needs content, or a row and a column score: apply a dense score with shared_attention"
+        )
     else:
-        assert rows is not None
-        assert columns is not None
         num_heads, height, width = rows.shape[1], rows.shape[2], columns.shape[3]
     if values.dim() == 4:
         values = values[:, None].expand(-1, num_heads, -1, -1, -1)
