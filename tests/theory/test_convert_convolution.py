@@ -13,6 +13,9 @@ from headgrid.attention import MultiheadAttention
 from headgrid.scores.position import QuadraticScore
 from headgrid.theory import convert_convolution
 
+pytestmark = pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths:UserWarning")
+"""PyTorch says so of its own convolution."""
+
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 4e-3}
 
 

@@ -58,6 +58,6 @@ def main(arguments: Sequence[str]) -> int:
     if options.json:
         print_json(asdict(report))
     else:
-        print_table(report.columns, report.rows(), " ".join(report.sentences()))
+        print_table(report.columns, report.rows(), "\n".join(report.sentences()))
     print(f"wrote {options.out}", file=sys.stderr)
     return 0
