@@ -82,7 +82,7 @@ def test_runs_the_flash_kernel_forward_and_backward(dtype, own_values, width):
 
 
 def test_a_dense_score_alone_is_refused():
-    with pytest.raises(ValueError, match="needs content, or a row and a column score: .* shared_attention"):
+    with pytest.raises(ValueError, match=r"needs content, or a row and a column score: .* shared_attention"):
         fused_attention(torch.zeros(1, 2, 3, 4), dense=torch.zeros(5, 2, 3, 2, 3))
 
 

@@ -46,9 +46,7 @@ def centers_of_row(row: dict) -> dict[str, HeadCenters]:
     """Reads a row of centers.jsonl back."""
     layers = [name.removesuffix(".centers") for name in row if name.endswith(".centers")]
     return {
-        layer: HeadCenters(
-            torch.tensor(row[f"{layer}.centers"]), torch.tensor(row[f"{layer}.inverse_covariances"])
-        )
+        layer: HeadCenters(torch.tensor(row[f"{layer}.centers"]), torch.tensor(row[f"{layer}.inverse_covariances"]))
         for layer in layers
     }
 
