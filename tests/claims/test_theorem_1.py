@@ -87,6 +87,13 @@ def test_a_map_smaller_than_the_kernel_has_no_interior():
         measured_deviation(theorem_1(conv), conv, torch.randn(1, 4, 9, 2))
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_maps_are_zero_and_one(dtype):
+    """Equation 10 to the last bit, in every number format."""
+    weights = theorem_1(nn.Conv2d(2, 2, (3, 2)).to(dtype)).weights(20, 40)[:, 1:-1, :-1]
+    assert torch.equal(weights, (weights == weights.amax(dim=(-2, -1), keepdim=True)).to(weights.dtype))
+
+
 def test_leaves_random_numbers_alone():
     conv = nn.Conv2d(2, 2, 3)
     state = torch.get_rng_state()

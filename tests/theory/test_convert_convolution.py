@@ -205,7 +205,15 @@ def test_bad_inputs_get_one_sentence():
         converted(torch.zeros(2, 3, 2, 9))
 
 
-def test_a_distant_pixel_does_not_leak():
+def test_where_a_convolution_reads_zeros_nothing_leaks():
+    """Every output pixel of this layer reads padding; its neighbours must not show, however faintly."""
+    conv = nn.Conv2d(3, 4, 1, stride=9, padding=1, bias=False)
+    images = 1e6 * torch.randn(1, 3, 8, 8)
+    assert conv(images).abs().max() == 0
+    assert convert_convolution(conv)(images).abs().max() == 0
+
+
+def test_a_bright_pixel_does_not_leak():
     """A pixel 1e6 times brighter stays where the kernel reads it."""
     conv = nn.Conv2d(1, 1, 3, padding=1).double()
     images = torch.rand(1, 1, 12, 12, dtype=torch.float64)

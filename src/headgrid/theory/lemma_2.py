@@ -2,8 +2,8 @@
 
 With ``r_delta = (|delta|^2, delta_1, delta_2)`` and ``v = -alpha (1, -2 Delta_1, -2 Delta_2)`` (equation 9) the
 score ``v . (W_key_hat r_delta)`` is ``-alpha |delta - Delta|^2`` up to a constant, and its softmax tends to one at
-the shift Delta as alpha grows. The lemma takes the limit. Floating point does not have to: once all rivals together
-weigh less than half a unit in the last place of one, the weight of the shift *is* one (`exact_sharpness`).
+the shift Delta as alpha grows. The lemma takes the limit. Floating point does not have to: once the weight of the
+nearest rival rounds to zero, that of the shift is one and equation 10 holds to the last bit (`exact_sharpness`).
 
 On sequences a shift has one coordinate, and two numbers suffice (the 1D remark after Theorem 1).
 """
@@ -21,15 +21,18 @@ from headgrid.theory.lemma_1 import deviation_from_shifts
 
 
 def exact_sharpness(dtype: torch.dtype) -> float:
-    """The sharpness alpha from which on a softmax in this precision gives an integer centre the weight one.
+    """The sharpness alpha with which a softmax in this precision gives an integer centre one and all else zero.
 
-    The four nearest rivals weigh ``exp(-alpha)`` each, so ``alpha = ln(16 / eps)`` leaves them a quarter of a
-    machine epsilon together, and the denominator rounds to one: 18.7 in float32, 38.8 in float64. Models of half
-    precision compute their position scores in float32, and take its sharpness.
+    The nearest rivals weigh ``exp(-alpha)``. From ``ln(1 / eps)`` on (15.9 in float32, 36.0 in float64) they no
+    longer show in a sum, but they are still there where a convolution reads nothing but zeros. So alpha goes on to
+    where they round to zero themselves: below half the smallest number of the format, with two percent to spare
+    (106 and 760). Models of half precision compute their position scores in float32, and take its sharpness.
     """
     if not dtype.is_floating_point:
         raise ValueError(f"attention weights are real numbers: {dtype} is no floating point type")
-    return math.log(16 / torch.finfo(torch.promote_types(dtype, torch.float32)).eps)
+    format = torch.finfo(torch.promote_types(dtype, torch.float32))
+    log_of_smallest = math.log(format.smallest_normal) + math.log(format.eps)
+    return 1.02 * (math.log(2) - log_of_smallest)
 
 
 def mass_off_center(sharpness: float, num_axes: int = 2) -> float:
