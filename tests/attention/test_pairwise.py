@@ -137,7 +137,7 @@ def test_pairwise_attention_without_positions_is_a_set_operator():
     torch.testing.assert_close(layer(pixels.transpose(1, 2)).values, layer(pixels).values.transpose(1, 2))
 
 
-def test_other_precisions():
+def test_autocast():
     layer = _layer(SMALL, relation_dim=4, value_dim=8).float()
     pixels = torch.randn(2, 6, 7, 5)
     expected = layer(pixels).values
@@ -165,3 +165,13 @@ def test_a_single_pixel_cannot_train_a_batch_norm():
     layer = replace(SMALL, footprint=Footprint(1)).build(5, 3, 6)
     with pytest.raises(ValueError, match="single value per channel"):
         layer(torch.randn(1, 1, 1, 5))
+
+
+@pytest.mark.parametrize("record", [False, True])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision(dtype, record):
+    layer, pixels = _layer(SMALL), torch.randn(2, 6, 7, 5)
+    expected = layer.float()(pixels).values
+    half = _layer(SMALL).to(dtype)(pixels.to(dtype), record=record).values
+    assert half.dtype == dtype
+    torch.testing.assert_close(half.float(), expected, rtol=5e-2, atol=5e-2)

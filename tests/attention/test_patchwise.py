@@ -93,7 +93,7 @@ def test_a_kept_key_replaces_the_own(record):
     assert gradient.abs().min() > 0
 
 
-def test_other_precisions():
+def test_autocast():
     layer = _layer(SMALL).float()
     pixels = torch.randn(2, 6, 7, 5)
     expected = layer(pixels).values
@@ -102,3 +102,13 @@ def test_other_precisions():
         half.float().square().sum().backward()
     torch.testing.assert_close(half.float(), expected, rtol=5e-2, atol=5e-2)
     assert all(parameter.grad is not None for parameter in layer.parameters())
+
+
+@pytest.mark.parametrize("record", [False, True])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision(dtype, record):
+    layer, pixels = _layer(SMALL), torch.randn(2, 6, 7, 5)
+    expected = layer.float()(pixels).values
+    half = _layer(SMALL).to(dtype)(pixels.to(dtype), record=record).values
+    assert half.dtype == dtype
+    torch.testing.assert_close(half.float(), expected, rtol=5e-2, atol=5e-2)

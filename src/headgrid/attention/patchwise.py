@@ -112,7 +112,7 @@ class PatchwiseAttention(VectorAttention):
         hidden = patch_linear(psi, key_slope, key_offset, of_keys.contiguous(), footprint)
         if self.repeats_query:
             normalized = F.relu(torch.addcmul(offset[:num_queries], queries, slope[:num_queries]))
-            hidden = hidden + F.linear(normalized, weight[:, :num_queries])
+            hidden = hidden + F.linear(normalized.to(weight.dtype), weight[:, :num_queries])
         return hidden if first.linear.bias is None else hidden + first.linear.bias
 
     def _moments(
