@@ -69,8 +69,8 @@ def map_is_faster(
 ) -> bool:
     """Whether writing the attention map out is faster than the fused kernel, and no larger than its inputs.
 
-    On a CPU the kernel gains time on large maps only: on 16 x 16 pixels of 400 channels it took 1.4 times as long as
-    the map in float32 and three times in bfloat16, on 32 x 40 pixels of 64 channels half to two thirds
+    On a CPU the kernel gains time on large maps only: on 16 x 16 pixels of 400 channels training took 1.5 times as
+    long as with the map in float32 and three times in bfloat16, on 32 x 40 pixels of 64 channels two thirds
     (``benchmarks/attention_paths.py``). With dropout or a dense score that learns it builds the map anyway.
     """
     num_rows, num_columns = values.shape[-3:-1]
