@@ -6,8 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-# Another package index for torch alone, for example that of its CPU or CUDA builds:
-#   make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu
+# Another package index for torch alone, for example one with its CPU or CUDA builds:
+#   make demo TORCH_INDEX=ADDRESS
 TORCH_INDEX ?=
 
 .PHONY: help demo test test-slow lint format clean
