@@ -1,6 +1,6 @@
 """How long an epoch of each preset takes here: the table of `headgrid.experiments.durations`.
 
-    python benchmarks/epoch_duration.py [--size laptop] [--steps 6]
+    python benchmarks/epoch_duration.py [PRESET ...] [--size laptop] [--steps 6]
 
 Times some training steps (the median counts) and one batch of validation, in bfloat16 and in float32, and
 extrapolates to an epoch of CIFAR-10 with its validation. Nothing else should run beside it.
@@ -24,6 +24,8 @@ from headgrid.experiments import PRESETS, Experiment, Size, initial_model, make_
 class Arguments:
     """Time an epoch of each preset."""
 
+    presets: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Names of presets; all of them if none is given."""
     size: Size = "laptop"
     """Size of the presets."""
     steps: int = 6
@@ -59,7 +61,7 @@ def _logits(model: nn.Module, images: torch.Tensor, precision: Precision) -> tor
 
 def main(arguments: Arguments) -> None:
     data = Cifar10().load()
-    for name in PRESETS:
+    for name in arguments.presets or PRESETS:
         experiment = make_experiment(name, arguments.size)
         if not isinstance(experiment.data, Cifar10):
             continue

@@ -62,6 +62,14 @@ def test_classes_are_known_without_loading(directory):
     assert config.num_channels == 3
 
 
+def test_a_folder_that_is_not_here_is_looked_for_where_data_lies(directory, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path.parent)
+    monkeypatch.setenv("HEADGRID_DATA", str(directory.parent))
+    assert ImageFolder(Path(directory.name)).class_names == ("cats", "dogs")
+    with pytest.raises(ValueError, match=r"there is no folder .*elsewhere.train"):
+        ImageFolder(Path("elsewhere")).load()
+
+
 # Batches
 
 

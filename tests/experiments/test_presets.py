@@ -22,8 +22,21 @@ PARAMETERS = {
     "quadratic-16-heads": 7_538_058,
     "learned-16-heads": 13_973_802,
     "learned-content-16-heads": 26_459_754,
+    "san10-pairwise": 10_531_848,
+    "san10-patchwise": 11_841_124,
+    "san15-pairwise": 14_065_436,
+    "san15-patchwise": 16_181_310,
+    "san19-pairwise": 17_596_156,
+    "san19-patchwise": 20_518_470,
+    "resnet26": 13_696_552,
+    "resnet38": 19_626_792,
+    "resnet50": 25_557_032,
+    "report-san-pairwise": 3_737_056,
+    "report-san-patchwise": 3_851_142,
+    # SAN15 with a classifier of 6 classes instead of 1,000.
+    "intel-san15-patchwise": 16_181_310 - 994 * (2048 + 1),
 }
-ATTENTION_PRESETS = [name for name in PARAMETERS if name != "resnet18"]
+ATTENTION_PRESETS = [name for name in PARAMETERS if name.startswith(("quadratic", "learned"))]
 
 
 def test_the_presets_are_the_published_rows():
@@ -58,6 +71,14 @@ def test_the_recipe_of_attention(name: str):
     assert isinstance(optimizer, SGD)
     assert (optimizer.learning_rate, optimizer.momentum, optimizer.weight_decay) == (0.1, 0.9, 1e-4)
     assert optimizer.nesterov == name.endswith("16-heads")
+
+
+@pytest.mark.parametrize("name", ["san10-pairwise", "san19-patchwise", "resnet38"])
+def test_the_recipe_of_san(name: str):
+    training = make_experiment(name).training
+    assert (training.num_epochs, training.batch_size, training.label_smoothing) == (100, 256, 0.1)
+    assert training.optimizer == SGD(learning_rate=0.1, momentum=0.9, weight_decay=1e-4)
+    assert training.schedule == Cosine(warmup_fraction=0.0)
 
 
 @pytest.mark.parametrize("name", ["quadratic", "quadratic-generalized"])

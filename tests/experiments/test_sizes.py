@@ -9,8 +9,8 @@ from headgrid.data import Cifar10, Cifar100, Embedded, ImageFolder
 from headgrid.experiments import PRESETS, for_data, hardware, make_experiment, shorten
 from headgrid.experiments.durations import expected_seconds
 from headgrid.experiments.sizes import LAPTOP, TINY, laptop, paper, tiny
-from headgrid.models import FullyAttentionalConfig
-from headgrid.training import MultiStep
+from headgrid.models import FullyAttentionalConfig, SANConfig
+from headgrid.training import AdamW, MultiStep
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -19,17 +19,21 @@ def test_smaller_sizes_keep_what_a_preset_is(name: str):
     assert paper(published) == published
     for smaller in (laptop(published), tiny(published)):
         assert smaller.name == name
-        assert smaller.training.batch_size == published.training.batch_size
+        assert smaller.training.batch_size == min(published.training.batch_size, 100)
         assert type(smaller.model) is type(published.model)
         if isinstance(smaller.model, FullyAttentionalConfig):
             assert isinstance(published.model, FullyAttentionalConfig)
             dropout = replace(smaller.model.attention.dropout, probability=0.1)
             assert replace(smaller.model.attention, dropout=dropout) == published.model.attention
             assert type(smaller.model.block) is type(published.model.block)
-    assert laptop(published).data == Cifar10()
+    if isinstance(published.data, Cifar10):
+        assert laptop(published).data == published.data
     assert isinstance(tiny(published).data, Embedded)
-    content = name in ("learned-query", "learned-content", "learned-content-16-heads")
+    content = not isinstance(published.model, FullyAttentionalConfig) and name != "resnet18"
+    content |= name in ("learned-query", "learned-content", "learned-content-16-heads")
     for size, reduction in ((laptop, LAPTOP), (tiny, TINY)):
+        if name.startswith("intel"):
+            continue
         num_epochs = reduction.num_content_epochs if content else reduction.num_epochs
         assert size(published).training.num_epochs == num_epochs
 
@@ -45,7 +49,32 @@ def test_every_preset_of_size_laptop_ends_within_half_an_hour():
 @pytest.mark.parametrize("name", PRESETS)
 def test_smaller_models_run(name: str, size: Any):
     model = make_experiment(name, size).model.build()
-    assert model(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
+    assert model(torch.zeros(2, 3, *model.config.image_size)).shape == (2, model.config.num_classes)
+
+
+def test_networks_for_imagenet_learn_cifar_in_size_laptop():
+    """A SAN keeps all pixels in its first stage, and the ResNet beside it ends as wide."""
+    published = make_experiment("san15-patchwise")
+    san, resnet = laptop(published), laptop(make_experiment("resnet38"))
+    assert isinstance(san.model, SANConfig)
+    assert isinstance(published.model, SANConfig)
+    assert san.data == resnet.data == Cifar10()
+    assert san.model.attention == published.model.attention
+    assert san.model.grids == ((32, 32), (16, 16), (8, 8), (4, 4))
+    assert san.model.channels == (32, 64, 128, 256)
+    assert resnet.model.build().classifier.in_features == 256
+    assert san.training == resnet.training
+    rate = published.training.optimizer.learning_rate
+    assert san.training.optimizer.learning_rate == pytest.approx(rate * 100 / 256)
+
+
+def test_photographs_shrink_in_size_laptop():
+    published = make_experiment("intel-san15-patchwise")
+    smaller = laptop(published)
+    assert smaller.data == replace(published.data, image_size=(64, 64))  # type: ignore[type-var]
+    assert (smaller.model.image_size, smaller.model.num_classes) == ((64, 64), 6)
+    assert smaller.training.num_epochs == LAPTOP.num_folder_epochs
+    assert smaller.training.optimizer == AdamW(learning_rate=4e-4, weight_decay=1e-4)
 
 
 def test_a_pruned_network_can_be_made_smaller():

@@ -27,6 +27,7 @@ def main(arguments: Sequence[str]) -> int:
             "summary": preset.summary,
             "num_parameters": num_parameters(preset.make()),
             "paper_accuracy": preset.accuracy,
+            "images": preset.images,
         }
         for preset in PRESETS.values()
     ]
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
         print_json(rows)
         return 0
     print_table(
-        ("name", "paper", "what it is", "parameters", "paper accuracy"),
+        ("name", "paper", "what it is", "parameters", "paper accuracy", "images"),
         [
             (
                 row["name"],
@@ -42,10 +43,11 @@ def main(arguments: Sequence[str]) -> int:
                 row["summary"],
                 f"{row['num_parameters']:,}",
                 "-" if row["paper_accuracy"] is None else f"{row['paper_accuracy']:.3f}",
+                row["images"],
             )
             for row in rows
         ],
-        "Accuracy on the test images of CIFAR-10 as published; parameters counted in the model itself.",
+        "Accuracy on held-out images as published; parameters counted in the model itself.",
     )
     return 0
 

@@ -107,6 +107,6 @@ def _print(experiment: Experiment, folder: Path, result: TrainingResult, as_json
         return
     print(f"{experiment.title}: {result.in_words()}")
     if preset is not None and preset.accuracy is not None:
-        print(f"published for size paper on CIFAR-10: {preset.accuracy:.1%} ({preset.paper})")
+        print(f"published for size paper on {preset.images}: {preset.accuracy:.1%} ({preset.paper})")
     print(f"run folder: {folder}")
     sys.stdout.flush()

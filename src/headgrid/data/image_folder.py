@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from headgrid.data.augmentation import CropAndFlip, NoAugmentation, RandomResizedCropAndFlip
+from headgrid.data.data_folders import data_folders
 from headgrid.data.dataset import Dataset, Normalization
 from headgrid.data.folder_dataset import FolderDataset
 from headgrid.data.folder_index import FolderIndex, class_folders, read_index
@@ -25,7 +26,7 @@ class ImageFolder:
     """
 
     directory: Path
-    """Folder that holds `train` and `val` or `test`."""
+    """Folder that holds `train` and `val` or `test`; looked for here, in HEADGRID_DATA and in the cache."""
     image_size: tuple[int, int] = (224, 224)
     """Rows and columns that images are brought to."""
     augmentation: RandomResizedCropAndFlip | CropAndFlip | NoAugmentation = field(
@@ -58,16 +59,23 @@ class ImageFolder:
         return self.directory.resolve().name
 
     @property
+    def folder(self) -> Path:
+        """Where the images are."""
+        candidates = [self.directory.expanduser()]
+        candidates += [folder / self.directory for folder in data_folders(None)]
+        return next((folder for folder in candidates if folder.is_dir()), candidates[0])
+
+    @property
     def class_names(self) -> tuple[str, ...]:
         """Names of the folders in `train`."""
-        return class_folders(self.directory.expanduser() / "train")
+        return class_folders(self.folder / "train")
 
     @property
     def num_classes(self) -> int:
         return len(self.class_names)
 
     def load(self) -> Dataset:
-        directory = self.directory.expanduser()
+        directory = self.folder
         train = read_index(directory / "train")
         validation = _held_out(directory, ("val", "validation"), train)
         test = _held_out(directory, ("test",), train)

@@ -19,9 +19,20 @@ SECONDS_PER_EPOCH: dict[tuple[str, Size], dict[Precision, float]] = {
     ("quadratic-16-heads", "laptop"): {"bfloat16": 66, "float32": 116},
     ("learned-16-heads", "laptop"): {"bfloat16": 90, "float32": 153},
     ("learned-content-16-heads", "laptop"): {"bfloat16": 256, "float32": 508},
+    ("san10-pairwise", "laptop"): {"bfloat16": 154, "float32": 171},
+    ("san10-patchwise", "laptop"): {"bfloat16": 114, "float32": 124},
+    ("san15-pairwise", "laptop"): {"bfloat16": 259, "float32": 288},
+    ("san15-patchwise", "laptop"): {"bfloat16": 164, "float32": 181},
+    ("san19-pairwise", "laptop"): {"bfloat16": 286, "float32": 356},
+    ("san19-patchwise", "laptop"): {"bfloat16": 210, "float32": 233},
+    ("resnet26", "laptop"): {"bfloat16": 22, "float32": 34},
+    ("resnet38", "laptop"): {"bfloat16": 31, "float32": 54},
+    ("resnet50", "laptop"): {"bfloat16": 42, "float32": 64},
+    ("report-san-pairwise", "laptop"): {"bfloat16": 38, "float32": 39},
+    ("report-san-patchwise", "laptop"): {"bfloat16": 33, "float32": 35},
 }
 """Training and validation of one epoch on `HARDWARE`, without compiling: `benchmarks/epoch_duration.py` printed it
-on 2026-11-18 (commit 9296d0d). Other work ran on the machine, so these are upper bounds."""
+on 2026-11-18 and 19. Other work ran on the machine, so these are upper bounds."""
 
 
 def expected_seconds(experiment: Experiment) -> dict[Precision, float]:

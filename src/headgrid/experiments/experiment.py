@@ -16,9 +16,9 @@ from headgrid.models import (
 )
 from headgrid.training.config import TrainingConfig
 
-ModelConfig = FullyAttentionalConfig | ResNetConfig
+ModelConfig = FullyAttentionalConfig | ResNetConfig | SANConfig
 Model = FullyAttentional | ResNet | SAN
-FileConfig = ModelConfig | SANConfig | ConvertedConfig | CompiledConfig
+FileConfig = ModelConfig | ConvertedConfig | CompiledConfig
 """What a file of weights can hold: a model, or what `headgrid convert` and `headgrid compile` made of one."""
 
 DataConfig = Cifar10 | Cifar100 | Embedded | ImageFolder

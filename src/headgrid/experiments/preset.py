@@ -15,9 +15,11 @@ class Preset:
     paper: str
     """Where the row is published."""
     accuracy: float | None
-    """The published test accuracy on CIFAR-10; none where no number is given."""
+    """The published test accuracy; none where no number is given."""
     summary: str
     """What the row is, in a few words."""
+    images: str = "CIFAR-10"
+    """Which images that accuracy is about."""
 
     @property
     def name(self) -> str:

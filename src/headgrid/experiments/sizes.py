@@ -1,21 +1,24 @@
 """Smaller sizes of an experiment: functions from experiment to experiment.
 
-`laptop` is the same kind of network on the same images, narrower and shorter, for half an hour on two cores;
-`tiny` learns from the embedded images within a minute. What tells the presets apart stays: kinds of scores, number
-of heads, block, optimizer.
+`laptop` is the same kind of network, narrower and shorter, for half an hour on two cores. It learns the same
+images, but CIFAR-10 takes the place of ImageNet, and other folders of large images are reduced to 64 x 64.
+`tiny` learns from the embedded images within a minute. What tells the presets apart stays: kinds of scores and
+relations, number of heads, footprints, block, optimizer.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from headgrid.attention import MultiheadAttentionConfig
-from headgrid.data import Embedded
+from headgrid.data import Cifar10, Embedded, ImageFolder
 from headgrid.evaluation.accuracy import Precision
 from headgrid.experiments.experiment import Experiment, ModelConfig, for_data
 from headgrid.experiments.hardware import fast_precision
-from headgrid.models import FullyAttentionalConfig, ResNetConfig
+from headgrid.experiments.san import IMAGENET
+from headgrid.models import BottleneckConfig, CifarStemConfig, FullyAttentionalConfig, ResNetConfig, SANConfig
 from headgrid.scores import GeneralizedQuadraticConfig, LearnedPositionConfig, QuadraticConfig
 from headgrid.stacks import PaperBlockConfig
+from headgrid.training.optimizer import AdamW
 from headgrid.training.schedule import MultiStep
 
 
@@ -30,11 +33,21 @@ class Reduction:
     """Side of the cells whose pixels are concatenated: larger cells, fewer pixels in the attention."""
     rate_factor: float
     """What the learning rate of attention models is multiplied by: a short run cannot warm up for long."""
+    largest_batch: int
+    """Larger batches are cut to this, and their rate in proportion: a short run needs its steps."""
     resnet_width: int
     resnet_blocks_per_stage: tuple[int, ...]
+    bottleneck_width: int
+    """Width of ResNets that are counterparts of SANs; such a network ends as wide as they."""
+    san_width_divisor: int
+    san_stages: int
+    """Stages of a SAN that are kept, from the first one on."""
     num_epochs: int
     num_content_epochs: int
-    """Epochs of models whose attention depends on the image; one takes several times as long."""
+    """Epochs of models whose attention depends on the image, as one takes several times as long, and of the ResNets
+    beside SANs."""
+    num_folder_epochs: int
+    """Epochs on a folder of images, which holds fewer than CIFAR-10."""
 
 
 LAPTOP = Reduction(
@@ -42,10 +55,15 @@ LAPTOP = Reduction(
     num_layers=4,
     pixel_concatenation=4,
     rate_factor=0.3,
+    largest_batch=100,
     resnet_width=32,
     resnet_blocks_per_stage=(1, 1, 1, 1),
+    bottleneck_width=8,
+    san_width_divisor=4,
+    san_stages=4,
     num_epochs=12,
     num_content_epochs=6,
+    num_folder_epochs=15,
 )
 
 TINY = Reduction(
@@ -53,11 +71,19 @@ TINY = Reduction(
     num_layers=2,
     pixel_concatenation=4,
     rate_factor=1.0,
+    largest_batch=100,
     resnet_width=8,
     resnet_blocks_per_stage=(1, 1, 1),
+    bottleneck_width=8,
+    san_width_divisor=16,
+    san_stages=3,
     num_epochs=4,
     num_content_epochs=4,
+    num_folder_epochs=4,
 )
+
+SMALL = 64
+"""Rows and columns of a photograph in size laptop."""
 
 TINY_DATA = Embedded(num_train=2000, num_validation=500, num_test=1000)
 
@@ -69,7 +95,7 @@ def paper(experiment: Experiment) -> Experiment:
 
 def laptop(experiment: Experiment) -> Experiment:
     """The same kind of network, narrower and shorter; in bfloat16 where the hardware gains from it."""
-    return replace(reduce(experiment, LAPTOP, fast_precision()), size="laptop")
+    return replace(reduce(_on_small_images(experiment), LAPTOP, fast_precision()), size="laptop")
 
 
 def tiny(experiment: Experiment) -> Experiment:
@@ -79,13 +105,42 @@ def tiny(experiment: Experiment) -> Experiment:
 
 def reduce(experiment: Experiment, to: Reduction, precision: Precision) -> Experiment:
     """A smaller network without dropout (it is too small to memorise its images), trained for fewer epochs."""
-    shorter = shorten(experiment, to.num_content_epochs if _has_content(experiment.model) else to.num_epochs)
-    training = replace(shorter.training, precision=precision)
-    if isinstance(experiment.model, FullyAttentionalConfig):
-        optimizer = training.optimizer
-        slower = replace(optimizer, learning_rate=optimizer.learning_rate * to.rate_factor)
-        training = replace(training, optimizer=slower)
+    shorter = shorten(experiment, _num_epochs(experiment, to))
+    training = shorter.training
+    batch_size = min(training.batch_size, to.largest_batch)
+    optimizer = replace(
+        training.optimizer, learning_rate=training.optimizer.learning_rate * _rate_factor(experiment, to)
+    )
+    training = replace(training, batch_size=batch_size, optimizer=optimizer, precision=precision)
     return replace(shorter, model=_reduce_model(experiment.model, to), training=training)
+
+
+def _on_small_images(experiment: Experiment) -> Experiment:
+    """ImageNet becomes CIFAR-10, of which a SAN's first stage keeps every pixel; other folders' images shrink."""
+    if experiment.data == IMAGENET:
+        model = experiment.model
+        if isinstance(model, SANConfig):
+            model = replace(model, poolings=(1, *model.poolings[1:]))
+        return for_data(replace(experiment, model=model), Cifar10())
+    if not isinstance(experiment.data, ImageFolder) or max(experiment.data.image_size) <= SMALL:
+        return experiment
+    data = replace(experiment.data, image_size=(SMALL, SMALL))
+    return replace(experiment, data=data, model=replace(experiment.model, image_size=data.image_size))
+
+
+def _num_epochs(experiment: Experiment, to: Reduction) -> int:
+    if isinstance(experiment.data, ImageFolder):
+        return to.num_folder_epochs
+    return to.num_content_epochs if _takes_long(experiment.model) else to.num_epochs
+
+
+def _rate_factor(experiment: Experiment, to: Reduction) -> float:
+    """What a learning rate is multiplied by."""
+    model, training = experiment.model, experiment.training
+    if isinstance(model, SANConfig) and isinstance(training.optimizer, AdamW):
+        return float(to.san_width_divisor)  # the narrower a network, the larger the steps of Adam that it takes
+    factor = min(1.0, to.largest_batch / training.batch_size)
+    return factor * to.rate_factor if isinstance(model, FullyAttentionalConfig) else factor
 
 
 def shorten(experiment: Experiment, num_epochs: int) -> Experiment:
@@ -98,10 +153,12 @@ def shorten(experiment: Experiment, num_epochs: int) -> Experiment:
     return replace(experiment, training=replace(training, num_epochs=num_epochs, schedule=schedule))
 
 
-def _has_content(model: ModelConfig) -> bool:
-    """Whether attention weights depend on the image."""
+def _takes_long(model: ModelConfig) -> bool:
+    """Whether attention weights depend on the image, or the model stands beside one where they do."""
+    if isinstance(model, ResNetConfig):
+        return isinstance(model.block, BottleneckConfig)
     if not isinstance(model, FullyAttentionalConfig):
-        return False
+        return True
     positions = (QuadraticConfig, GeneralizedQuadraticConfig, LearnedPositionConfig)
     attention = model.attention
     return not (
@@ -126,6 +183,18 @@ def _reduce_model(model: ModelConfig, to: Reduction) -> ModelConfig:
                 block=block,
                 attention=replace(model.attention, dropout=dropout),
             )
+        case SANConfig():
+            stages = slice(to.san_stages)
+            return replace(
+                model,
+                stem_channels=narrowed(model.stem_channels, to.san_width_divisor),
+                channels=tuple(narrowed(width, to.san_width_divisor) for width in model.channels[stages]),
+                blocks_per_stage=model.blocks_per_stage[stages],
+                footprints=model.footprints[stages],
+                poolings=model.poolings[stages],
+            )
+        case ResNetConfig(block=BottleneckConfig()):
+            return replace(model, width=to.bottleneck_width, stem=CifarStemConfig())
         case ResNetConfig():
             return replace(model, width=to.resnet_width, blocks_per_stage=to.resnet_blocks_per_stage)
 

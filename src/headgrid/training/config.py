@@ -21,7 +21,7 @@ class TrainingConfig:
     schedule: Schedule = field(default_factory=Cosine)
     """How the learning rate changes over the steps."""
     label_smoothing: float = 0.0
-    """Share of the target probability that is spread over all classes."""
+    """Share of the target probability that the right class gives to the others, evenly."""
     gradient_clip: float | None = None
     """Largest norm of the whole gradient; longer ones are shortened."""
     average: WeightAverage | None = None

@@ -58,6 +58,18 @@ def deterministic(device: torch.device) -> Iterator[None]:
         options.fill_uninitialized_memory = fill
 
 
+def smoothing_over_all(label_smoothing: float, num_classes: int) -> float:
+    """The same smoothing with the right class among those that share, as torch has it."""
+    if label_smoothing == 0:
+        return 0.0
+    if label_smoothing * num_classes > num_classes - 1:
+        raise ValueError(
+            f"label_smoothing {label_smoothing} leaves the right class less than each of the others: with "
+            f"{num_classes} classes it must be at most {1 - 1 / num_classes:.3g}"
+        )
+    return label_smoothing * num_classes / (num_classes - 1)
+
+
 class Learner:
     """A model with its optimizer, the average of its weights, and the running sums of the epoch."""
 
@@ -102,7 +114,8 @@ class Learner:
             group["lr"] = learning_rate
         self.optimizer.zero_grad()
         logits = self._logits(images)
-        loss = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=self.config.label_smoothing)
+        smoothing = smoothing_over_all(self.config.label_smoothing, logits.shape[1])
+        loss = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
         # The processes' gradients are averaged. Slices may differ in size, so each loss is its share of the mean
         # over the whole batch, times the number of processes.
         (loss * (self.processes.num_processes / num_global_images)).backward()
