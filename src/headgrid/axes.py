@@ -40,6 +40,12 @@ Logits = Float[Tensor, "b o"]
 Pixels = Float[Tensor, "b h w c"]
 """A map of pixels with channels last: what the layers of an attention model hand on."""
 
+Tokens = Float[Tensor, "b t c"]
+"""A sequence of tokens with channels last: class tokens, if there are any, and then patches row by row."""
+
+TokenWeights = Float[Tensor, "b n t s"]
+"""How much query token t of head n looks at key token s. Sums to one over s."""
+
 AttentionWeights = Float[Tensor, "b n h w y x"]
 """How much query pixel (h, w) of head n looks at key pixel (y, x). Sums to one over (y, x)."""
 

@@ -14,7 +14,8 @@ from headgrid.attention import (
     SplitHeads,
 )
 from headgrid.encodings import SinusoidalAbsoluteConfig
-from headgrid.models import FullyAttentionalConfig, ResNetConfig, SANConfig
+from headgrid.models import FullyAttentionalConfig, HierarchicalSANConfig, ResNetConfig, SANConfig
+from headgrid.ops import Footprint
 from headgrid.scores import (
     AbsoluteContentConfig,
     ContentConfig,
@@ -24,7 +25,7 @@ from headgrid.scores import (
     QueryPositionConfig,
     TransformerXLConfig,
 )
-from headgrid.stacks import ReportBlockConfig
+from headgrid.stacks import Hierarchical, KeptKey, OwnKeys, OwnWeights, ReportBlockConfig, SharedWeights
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class SmallModel:
     """Sizes that it refuses with a sentence."""
     sums_to_one: bool = True
     """Whether the weights of a query sum to one."""
+    num_applications: int | None = None
+    """How often attention is applied, where a layer is applied several times."""
 
 
 def _attentional(*scores, num_heads=2, dropout=None, **options):
@@ -57,6 +60,16 @@ def _san(attention):
         poolings=(2, 2),
         stem_channels=8,
         num_classes=10,
+    )
+
+
+def _hierarchical(config, weights=None, key=None):
+    return replace(config, stack=Hierarchical(weights or SharedWeights(), key or KeptKey()))
+
+
+def _hierarchical_san(attention, **options):
+    return HierarchicalSANConfig(
+        attention=attention(footprint=Footprint(3), bias=False), channels=32, num_passes=2, **options
     )
 
 
@@ -102,5 +115,30 @@ SMALL_MODELS = {
         accepts=((7, 9), (4, 4), (14, 18)),
         refuses=((3, 8),),
         sums_to_one=False,
+    ),
+    "hierarchical content": SmallModel(
+        _hierarchical(_attentional(QueryPositionConfig(), ContentConfig())), num_applications=2, **TABLES
+    ),
+    "hierarchical content, own weights": SmallModel(
+        _hierarchical(_attentional(QueryPositionConfig(), ContentConfig()), OwnWeights()), **TABLES
+    ),
+    "hierarchical quadratic": SmallModel(
+        _hierarchical(_attentional(QuadraticConfig(), dropout=DropoutPerBatch())), num_applications=2, **NO_TABLES
+    ),
+    "hierarchical san": SmallModel(
+        _hierarchical(replace(_san(PairwiseAttentionConfig()), blocks_per_stage=(1, 2))),
+        accepts=((7, 9), (4, 4), (14, 18)),
+        refuses=((3, 8),),
+        num_applications=3,
+    ),
+    "ha-san pairwise": SmallModel(
+        _hierarchical_san(PairwiseAttentionConfig), accepts=((7, 9), (1, 1), (14, 18)), num_applications=4
+    ),
+    "ha-san patchwise, own keys": SmallModel(
+        _hierarchical_san(PatchwiseAttentionConfig, stack=Hierarchical(key=OwnKeys()), pixel_concatenation=2),
+        accepts=((6, 10), (2, 2)),
+        refuses=((7, 12),),
+        sums_to_one=False,
+        num_applications=4,
     ),
 }

@@ -55,10 +55,13 @@ def test_records_every_attention_by_the_name_of_its_module(name):
     small, model, images = _build(name)
     logits, attention = model.eval()(images, record=True)
     torch.testing.assert_close(logits, model(images), rtol=1e-11, atol=1e-12)
-    layers = [
-        key for key, module in model.named_modules() if "record" in inspect.signature(module.forward).parameters
-    ]
-    assert set(attention) == {key for key in layers if key.endswith("attention")}
+    layers = {
+        module
+        for key, module in model.named_modules()
+        if key.endswith("attention") and "record" in inspect.signature(module.forward).parameters
+    }
+    assert {model.get_submodule(key) for key in attention} == layers
+    assert len(attention) == (small.num_applications or len(layers))
     for key, output in attention.items():
         layer = model.get_submodule(key)
         assert output.weights is not None

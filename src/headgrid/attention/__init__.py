@@ -33,6 +33,8 @@ from headgrid.attention.patchwise import (
     PatchwiseAttentionConfig,
     StarProduct,
 )
+from headgrid.attention.token_attention import TokenAttention, TokenAttentionConfig
+from headgrid.attention.token_attention_output import TokenAttentionOutput
 from headgrid.attention.transformations import AllDifferent, AllShared, SharedPhiPsi
 
 AttentionConfig = MultiheadAttentionConfig | GatedPositionalAttentionConfig
@@ -75,4 +77,7 @@ __all__ = [
     "StarProduct",
     "Subtraction",
     "Summation",
+    "TokenAttention",
+    "TokenAttentionConfig",
+    "TokenAttentionOutput",
 ]

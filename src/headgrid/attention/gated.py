@@ -26,6 +26,7 @@ from headgrid.attention.heads import (
     value_layers,
 )
 from headgrid.attention.multihead import QueryPixels
+from headgrid.attention.own_key import own
 from headgrid.axes import Pixels
 from headgrid.ops import (
     apply_attention,
@@ -68,9 +69,14 @@ class GatedPositionalAttentionConfig:
     dropout: DropoutPerImage = field(default_factory=lambda: DropoutPerImage(0.0))
     """Dropout on the attention weights; with it, training builds the maps."""
 
-    def build(self, dim: int, grid: tuple[int, int], output_dim: int | None = None) -> "GatedPositionalAttention":
-        """The layer for pixels of ``dim`` channels, with learned tables for maps of up to ``grid`` pixels."""
-        return GatedPositionalAttention(self, dim, grid, output_dim)
+    def build(
+        self, dim: int, grid: tuple[int, int], output_dim: int | None = None, own_key: bool = True
+    ) -> "GatedPositionalAttention":
+        """The layer for pixels of ``dim`` channels, with learned tables for maps of up to ``grid`` pixels.
+
+        Without a key of its own it works on keys that it is given.
+        """
+        return GatedPositionalAttention(self, dim, grid, output_dim, own_key)
 
 
 class GatedPositionalAttention(nn.Module):
@@ -86,6 +92,7 @@ class GatedPositionalAttention(nn.Module):
         dim: int,
         grid: tuple[int, int],
         output_dim: int | None = None,
+        own_key: bool = True,
     ) -> None:
         super().__init__()
         if config.num_heads < 1:
@@ -99,7 +106,7 @@ class GatedPositionalAttention(nn.Module):
         self.gate = nn.Parameter(torch.full((config.num_heads,), float(config.gate)))
         width = config.num_heads * head_dim
         self.query = nn.Linear(dim, width, bias=config.query_key_bias)
-        self.key = nn.Linear(dim, width, bias=config.query_key_bias)
+        self.key = nn.Linear(dim, width, bias=config.query_key_bias) if own_key else None
         self.value, self.mixing = value_layers(config.values, config.num_heads, head_dim, dim, output_dim)
 
     @property
@@ -116,7 +123,7 @@ class GatedPositionalAttention(nn.Module):
     ) -> AttentionOutput:
         """As `MultiheadAttention.forward`."""
         query = self._split(self.query(pixels))
-        key = self._split(self.key(pixels)) if key is None else key
+        key = self._split(own(self.key)(pixels)) if key is None else key
         values = pixels if self.value is None else self._split(self.value(pixels))
         grid = (pixels.shape[1], pixels.shape[2])
         position, content = self.position(grid), self.content(grid, query, key)

@@ -18,6 +18,7 @@ from headgrid.attention.heads import (
     SplitHeads,
     value_layers,
 )
+from headgrid.attention.own_key import own
 from headgrid.axes import AttentionWeights, Pixels
 from headgrid.ops import (
     apply_attention,
@@ -50,9 +51,14 @@ class MultiheadAttentionConfig:
     dropout: DropoutPerBatch | DropoutPerImage = field(default_factory=DropoutPerBatch)
     """Dropout on the attention weights."""
 
-    def build(self, dim: int, grid: tuple[int, int], output_dim: int | None = None) -> "MultiheadAttention":
-        """The layer for pixels of ``dim`` channels, with learned tables for maps of up to ``grid`` pixels."""
-        return MultiheadAttention(self, dim, grid, output_dim)
+    def build(
+        self, dim: int, grid: tuple[int, int], output_dim: int | None = None, own_key: bool = True
+    ) -> "MultiheadAttention":
+        """The layer for pixels of ``dim`` channels, with learned tables for maps of up to ``grid`` pixels.
+
+        Without a key of its own it works on keys that it is given.
+        """
+        return MultiheadAttention(self, dim, grid, output_dim, own_key)
 
 
 class MultiheadAttention(nn.Module):
@@ -69,6 +75,7 @@ class MultiheadAttention(nn.Module):
         dim: int,
         grid: tuple[int, int],
         output_dim: int | None = None,
+        own_key: bool = True,
     ) -> None:
         super().__init__()
         if config.num_heads < 1:
@@ -81,7 +88,8 @@ class MultiheadAttention(nn.Module):
             raise ValueError("weights that depend on the image have a dropout mask per image: use DropoutPerImage")
         width = config.num_heads * head_dim
         self.query = nn.Linear(dim, width, bias=config.query_key_bias) if self.score.uses_query else None
-        self.key = nn.Linear(dim, width, bias=config.query_key_bias) if self.score.uses_key else None
+        has_key = own_key and self.score.uses_key
+        self.key = nn.Linear(dim, width, bias=config.query_key_bias) if has_key else None
         self.value, self.mixing = value_layers(config.values, config.num_heads, head_dim, dim, output_dim)
 
     def forward(
@@ -97,8 +105,8 @@ class MultiheadAttention(nn.Module):
         """
         encoded = self.score.encode(pixels)
         query = None if self.query is None else self._split(self.query(encoded))
-        if key is None and self.key is not None:
-            key = self._split(self.key(encoded))
+        if key is None and self.score.uses_key:
+            key = self._split(own(self.key)(encoded))
         values = pixels if self.value is None else self._split(self.value(pixels))
         parts = self.score(tuple(pixels.shape[1:3]), query, key)
         if queries is not None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from headgrid.attention.footprint_attention_output import FootprintAttentionOutput
 from headgrid.attention.gamma import GammaConfig
+from headgrid.attention.own_key import WITHOUT_KEY
 from headgrid.attention.transformations import AllDifferent, AllShared, Transformations
 from headgrid.axes import Pixels
 from headgrid.ops import Footprint, FootprintWeights, explicit_vector_aggregation, vector_aggregation
@@ -84,7 +85,7 @@ class VectorAttention(nn.Module, ABC):
     ) -> FootprintAttentionOutput:
         """Attends from every pixel to its footprint; a ``key`` that is given replaces the layer's own."""
         if key is None and not self.has_key:
-            raise ValueError("this attention layer was built without a key of its own: hand it the key to work on")
+            raise ValueError(WITHOUT_KEY)
         phi, psi, values = self._transform(pixels, key, record)
         weights = self.alpha(phi, psi, record)
         if not record:

@@ -14,7 +14,7 @@ class HeadMixing(nn.Linear):
         super().__init__(num_heads * head_dim, dim)
         self.num_heads = num_heads
 
-    def forward(self, input: Float[Tensor, "b h w n d"]) -> Float[Tensor, "b h w c"]:
+    def forward(self, input: Float[Tensor, "*positions n d"]) -> Float[Tensor, "*positions c"]:
         return super().forward(input.flatten(-2))
 
     @property

@@ -7,6 +7,7 @@ from headgrid.models.fully_attentional import (
     FullyAttentionalConfig,
     enlarge_tables,
 )
+from headgrid.models.hierarchical_san import AsPublished, Corrected, HierarchicalSAN, HierarchicalSANConfig
 from headgrid.models.resnet import (
     BasicBlockConfig,
     BottleneckConfig,
@@ -22,14 +23,18 @@ __all__ = [
     "SAN10",
     "SAN15",
     "SAN19",
+    "AsPublished",
     "BasicBlockConfig",
     "BottleneckConfig",
     "CifarStemConfig",
     "CompiledConfig",
     "CompiledLayerConfig",
     "ConvertedConfig",
+    "Corrected",
     "FullyAttentional",
     "FullyAttentionalConfig",
+    "HierarchicalSAN",
+    "HierarchicalSANConfig",
     "ImageNetStemConfig",
     "ResNet",
     "ResNetConfig",

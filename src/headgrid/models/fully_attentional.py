@@ -8,7 +8,7 @@ from torch import nn
 from headgrid.attention import AttentionConfig, AttentionOutput, MultiheadAttentionConfig
 from headgrid.axes import Images, Logits
 from headgrid.layers import MeanPoolClassifier, PixelConcatenation
-from headgrid.stacks import PaperBlockConfig, PlainStack, ReportBlockConfig
+from headgrid.stacks import Hierarchical, PaperBlockConfig, Plain, ReportBlockConfig
 from headgrid.theory import ConvolutionalInitialization, DefaultInitialization
 
 
@@ -26,6 +26,8 @@ class FullyAttentionalConfig:
     """The attention of each block: one score, or gated position and content."""
     block: PaperBlockConfig | ReportBlockConfig = field(default_factory=PaperBlockConfig)
     """What stands around the attention: the paper's block or the report's."""
+    stack: Plain | Hierarchical = field(default_factory=Plain)
+    """L blocks, or hierarchical attention: one block L times."""
     heads_per_layer: tuple[int, ...] | None = None
     """Number of heads of each layer where they differ, as after pruning."""
     initialization: DefaultInitialization | ConvolutionalInitialization = field(
@@ -70,13 +72,20 @@ class FullyAttentional(nn.Module):
             heads = (config.attention.num_heads,) * config.num_layers
         if len(heads) != config.num_layers:
             raise ValueError(f"heads_per_layer names {len(heads)} layers and the model has {config.num_layers}")
+        if isinstance(config.stack, Hierarchical) and len(set(heads)) > 1:
+            raise ValueError(
+                f"hierarchical attention cannot have heads_per_layer {heads}: its passes share weights or key, so "
+                f"they must have the same number of heads; use a plain stack"
+            )
         self.config = config
         self.pixel_concatenation = PixelConcatenation(config.pixel_concatenation)
         self.embedding = nn.Linear(config.num_channels * config.pixel_concatenation**2, config.dim)
-        self.stack = PlainStack(
-            config.block.build(replace(config.attention, num_heads=num_heads), config.dim, config.grid)
-            for num_heads in heads
-        )
+
+        def make_block(number: int, own_key: bool) -> nn.Module:
+            attention = replace(config.attention, num_heads=heads[number])
+            return config.block.build(attention, config.dim, config.grid, own_key)
+
+        self.stack = config.stack.build(make_block, config.num_layers)
         self.classifier = MeanPoolClassifier(config.dim, config.num_classes)
         config.initialization.apply(self)
 
@@ -87,7 +96,8 @@ class FullyAttentional(nn.Module):
     def forward(self, images: Images, record: bool = False) -> Logits | tuple[Logits, dict[str, AttentionOutput]]:
         """Logits; with ``record`` also what each layer's attention gave, weights included.
 
-        The names are those of the layers' modules: ``model.get_submodule("stack.blocks.0.attention")``.
+        The names are those of the layers' modules: ``model.get_submodule("stack.blocks.0.attention")``. A block
+        that is applied several times appears under the number of each pass.
         """
         if images.shape[1] != self.config.num_channels:
             raise ValueError(

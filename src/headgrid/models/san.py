@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from headgrid.attention import FootprintAttentionOutput, PairwiseAttentionConfig, PatchwiseAttentionConfig
 from headgrid.axes import Images, Logits, Pixels
 from headgrid.layers import MeanPoolClassifier, NormReLU
-from headgrid.stacks import PlainStack, SANBlockConfig
+from headgrid.stacks import Hierarchical, Plain, SANBlockConfig
 
 SAN10, SAN15, SAN19 = (2, 1, 2, 4, 1), (3, 2, 3, 5, 2), (3, 3, 4, 6, 3)
 """The number of blocks of each stage in the networks of the paper."""
@@ -34,6 +34,8 @@ class SANConfig:
     """Channels of the linear layer before the first stage."""
     block: SANBlockConfig = field(default_factory=SANBlockConfig)
     """How narrow the attention is in relation to its block."""
+    stack: Plain | Hierarchical = field(default_factory=Plain)
+    """The blocks of a stage, or hierarchical attention within it: one block as often as the stage has blocks."""
     image_size: tuple[int, int] = (224, 224)
     """Rows and columns of the images that the network is meant for; it takes any size."""
     num_channels: int = 3
@@ -134,7 +136,9 @@ class SANStage(nn.Module):
         )
         self.pooling = config.poolings[stage]
         self.transition = nn.Linear(num_channels, dim, bias=False)
-        self.stack = PlainStack(config.block.build(attention, dim) for _ in range(config.blocks_per_stage[stage]))
+        self.stack = config.stack.build(
+            lambda _, own_key: config.block.build(attention, dim, own_key), config.blocks_per_stage[stage]
+        )
         self.norm = NormReLU(dim)
 
     def forward(

@@ -23,18 +23,21 @@ class PaperBlockConfig:
     norm_epsilon: float = 1e-12
     """Epsilon of the layer norms."""
 
-    def build(self, attention: AttentionConfig, dim: int, grid: tuple[int, int]) -> "PaperBlock":
-        return PaperBlock(self, attention, dim, grid)
+    def build(
+        self, attention: AttentionConfig, dim: int, grid: tuple[int, int], own_key: bool = True
+    ) -> "PaperBlock":
+        """The block for pixels of ``dim`` channels; without a key of its own, it works on keys that it is given."""
+        return PaperBlock(self, attention, dim, grid, own_key)
 
 
 class PaperBlock(nn.Module):
     """``u = LN(x + Linear(attention(x)))``, then ``LN(u + feed_forward(u))``; dropout on both branches."""
 
     def __init__(
-        self, config: PaperBlockConfig, attention: AttentionConfig, dim: int, grid: tuple[int, int]
+        self, config: PaperBlockConfig, attention: AttentionConfig, dim: int, grid: tuple[int, int], own_key: bool
     ) -> None:
         super().__init__()
-        self.attention = attention.build(dim, grid)
+        self.attention = attention.build(dim, grid, own_key=own_key)
         self.projection = nn.Linear(dim, dim)
         self.attention_norm = nn.LayerNorm(dim, eps=config.norm_epsilon)
         self.feed_forward = FeedForward(dim, config.hidden_dim, config.activation)

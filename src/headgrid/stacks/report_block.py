@@ -21,18 +21,21 @@ class ReportBlockConfig:
     norm_epsilon: float = 1e-5
     """Epsilon of the layer norms."""
 
-    def build(self, attention: AttentionConfig, dim: int, grid: tuple[int, int]) -> "ReportBlock":
-        return ReportBlock(self, attention, dim, grid)
+    def build(
+        self, attention: AttentionConfig, dim: int, grid: tuple[int, int], own_key: bool = True
+    ) -> "ReportBlock":
+        """The block for pixels of ``dim`` channels; without a key of its own, it works on keys that it is given."""
+        return ReportBlock(self, attention, dim, grid, own_key)
 
 
 class ReportBlock(nn.Module):
     """``u = LN(x + attention(x))``, then ``LN(u + feed_forward(u))``."""
 
     def __init__(
-        self, config: ReportBlockConfig, attention: AttentionConfig, dim: int, grid: tuple[int, int]
+        self, config: ReportBlockConfig, attention: AttentionConfig, dim: int, grid: tuple[int, int], own_key: bool
     ) -> None:
         super().__init__()
-        self.attention = attention.build(dim, grid)
+        self.attention = attention.build(dim, grid, own_key=own_key)
         self.attention_norm = nn.LayerNorm(dim, eps=config.norm_epsilon)
         self.feed_forward = FeedForward(dim, config.hidden_dim, config.activation)
         self.feed_forward_norm = nn.LayerNorm(dim, eps=config.norm_epsilon)
