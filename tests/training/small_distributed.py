@@ -31,10 +31,10 @@ from .small import SmallBatches, SmallModel, train_small
 CONFIG = TrainingConfig(
     num_epochs=3,
     batch_size=8,
-    optimizer=SGD(learning_rate=0.2, weight_decay=0.01),
+    optimizer=SGD(learning_rate=1.0, weight_decay=0.01),
     schedule=Cosine(warmup_steps=3),
     label_smoothing=0.1,
-    gradient_clip=0.5,
+    gradient_clip=0.2,
 )
 WITH_NORM = TrainingConfig(num_epochs=2, batch_size=8, optimizer=AdamW(), average=WeightAverage(0.5))
 NUM_IMAGES = 51

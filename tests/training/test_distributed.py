@@ -44,7 +44,7 @@ def test_same_curve_as_one_process_with_twice_the_batch(group: Path, tmp_path: P
             assert together[key] == alone[key]
         for key in ("training_loss", "training_accuracy", "validation_loss", "validation_accuracy"):
             assert together[key] == pytest.approx(alone[key], rel=1e-5), key
-    assert one[-1]["training_loss"] < one[0]["training_loss"] - 0.01
+    assert one[-1]["training_loss"] < one[0]["training_loss"] - 0.05
     for name, tensor in load_weights(tmp_path).items():
         torch.testing.assert_close(load_weights(group / "curve")[name], tensor, rtol=1e-4, atol=1e-6)
     assert ends(group, "curve")[0] == {
