@@ -44,6 +44,10 @@ class LearnedPositions(nn.Module):
         table = self.table.flatten(0, 1)
         return tokens + (table if self.class_tokens is None else torch.cat([self.class_tokens, table]))
 
+    def resize(self, layout: TokenLayout) -> None:
+        """Interpolates the table for another grid; class tokens keep theirs."""
+        self.table = nn.Parameter(resized_table(self.table, layout.grid), requires_grad=self.table.requires_grad)
+
 
 class SinusoidalPositions(nn.Module):
     """Adds sinusoids of row and column to the patches."""
@@ -56,6 +60,10 @@ class SinusoidalPositions(nn.Module):
     def forward(self, tokens: Tokens) -> Tokens:
         table = self.encoding(*self.layout.grid, tokens).flatten(0, 1)
         return tokens + F.pad(table, (0, 0, self.layout.num_class_tokens, 0))
+
+    def resize(self, layout: TokenLayout) -> None:
+        """Another grid, of which everything is known."""
+        self.layout = layout
 
 
 @torch.no_grad()

@@ -17,6 +17,8 @@ from headgrid.models.resnet import (
     ResNetConfig,
 )
 from headgrid.models.san import SAN, SAN10, SAN15, SAN19, SANConfig, report_san
+from headgrid.models.vit import ViT, ViTConfig, resize_tables
+from headgrid.models.vit_stem import PatchStemConfig, ResNetStemConfig
 
 __all__ = [
     "SAN",
@@ -36,9 +38,14 @@ __all__ = [
     "HierarchicalSAN",
     "HierarchicalSANConfig",
     "ImageNetStemConfig",
+    "PatchStemConfig",
     "ResNet",
     "ResNetConfig",
+    "ResNetStemConfig",
     "SANConfig",
+    "ViT",
+    "ViTConfig",
     "enlarge_tables",
     "report_san",
+    "resize_tables",
 ]

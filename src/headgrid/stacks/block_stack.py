@@ -5,9 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from headgrid.axes import Pixels
+Positions = Float[Tensor, "b *positions c"]
+"""Pixels or tokens."""
 
 Output = TypeVar("Output")
 
@@ -43,7 +45,7 @@ class BlockStack(nn.Module, ABC, Generic[Output]):
     def applied(self) -> Iterable[nn.Module]:
         """The block of every application, in order."""
 
-    def forward(self, pixels: Pixels, record: bool = False) -> tuple[Pixels, tuple[Output, ...]]:
+    def forward(self, pixels: Positions, record: bool = False) -> tuple[Positions, tuple[Output, ...]]:
         """The last block's pixels, and what the attention of each application gave."""
         outputs, key = [], None
         for block in self.applied():
