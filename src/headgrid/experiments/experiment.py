@@ -10,14 +10,18 @@ from headgrid.models import (
     ConvertedConfig,
     FullyAttentional,
     FullyAttentionalConfig,
+    HierarchicalSAN,
+    HierarchicalSANConfig,
     ResNet,
     ResNetConfig,
     SANConfig,
+    ViT,
+    ViTConfig,
 )
 from headgrid.training.config import TrainingConfig
 
-ModelConfig = FullyAttentionalConfig | ResNetConfig | SANConfig
-Model = FullyAttentional | ResNet | SAN
+ModelConfig = FullyAttentionalConfig | ResNetConfig | SANConfig | HierarchicalSANConfig | ViTConfig
+Model = FullyAttentional | ResNet | SAN | HierarchicalSAN | ViT
 FileConfig = ModelConfig | ConvertedConfig | CompiledConfig
 """What a file of weights can hold: a model, or what `headgrid convert` and `headgrid compile` made of one."""
 

@@ -6,16 +6,26 @@ images, but CIFAR-10 takes the place of ImageNet, and other folders of large ima
 relations, number of heads, footprints, block, optimizer.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from headgrid.attention import MultiheadAttentionConfig
+from headgrid.attention import MultiheadAttentionConfig, SplitHeads
 from headgrid.data import Cifar10, Embedded, ImageFolder
 from headgrid.evaluation.accuracy import Precision
 from headgrid.experiments.experiment import Experiment, ModelConfig, for_data
 from headgrid.experiments.hardware import fast_precision
 from headgrid.experiments.san import IMAGENET
-from headgrid.models import BottleneckConfig, CifarStemConfig, FullyAttentionalConfig, ResNetConfig, SANConfig
+from headgrid.models import (
+    BottleneckConfig,
+    CifarStemConfig,
+    FullyAttentionalConfig,
+    HierarchicalSANConfig,
+    ResNetConfig,
+    ResNetStemConfig,
+    SANConfig,
+    ViTConfig,
+)
 from headgrid.scores import GeneralizedQuadraticConfig, LearnedPositionConfig, QuadraticConfig
 from headgrid.stacks import PaperBlockConfig
 from headgrid.training.optimizer import AdamW
@@ -30,7 +40,7 @@ class Reduction:
     """What the channels of a pixel and the width of the feed-forward part are divided by."""
     num_layers: int
     pixel_concatenation: int
-    """Side of the cells whose pixels are concatenated: larger cells, fewer pixels in the attention."""
+    """Side of the cells whose pixels are concatenated, and of a ViT's patches: larger ones, fewer of them."""
     rate_factor: float
     """What the learning rate of attention models is multiplied by: a short run cannot warm up for long."""
     largest_batch: int
@@ -139,6 +149,8 @@ def _rate_factor(experiment: Experiment, to: Reduction) -> float:
     model, training = experiment.model, experiment.training
     if isinstance(model, SANConfig) and isinstance(training.optimizer, AdamW):
         return float(to.san_width_divisor)  # the narrower a network, the larger the steps of Adam that it takes
+    if isinstance(model, ViTConfig) and isinstance(training.optimizer, AdamW):
+        return 1.0  # as much as the narrower network asks for, its smaller batches take back
     factor = min(1.0, to.largest_batch / training.batch_size)
     return factor * to.rate_factor if isinstance(model, FullyAttentionalConfig) else factor
 
@@ -193,15 +205,39 @@ def _reduce_model(model: ModelConfig, to: Reduction) -> ModelConfig:
                 footprints=model.footprints[stages],
                 poolings=model.poolings[stages],
             )
+        case ViTConfig():
+            stem = replace(model.stem, patch_size=to.pixel_concatenation)
+            if isinstance(stem, ResNetStemConfig):
+                stem = replace(stem, width=narrowed(stem.width, to.width_divisor, multiple_of=8))
+            return replace(
+                model,
+                dim=narrowed(model.dim, to.width_divisor, _width_of_heads(model)),
+                num_layers=to.num_layers,
+                stem=stem,
+                block=replace(model.block, hidden_dim=narrowed(model.block.hidden_dim, to.width_divisor)),
+            )
+        case HierarchicalSANConfig():
+            return replace(
+                model,
+                channels=narrowed(model.channels, to.san_width_divisor),
+                num_passes=min(model.num_passes, to.num_layers),
+                # Attention-only models have cells of 2 as published; this one starts from single pixels.
+                pixel_concatenation=to.pixel_concatenation // 2,
+            )
         case ResNetConfig(block=BottleneckConfig()):
             return replace(model, width=to.bottleneck_width, stem=CifarStemConfig())
         case ResNetConfig():
             return replace(model, width=to.resnet_width, blocks_per_stage=to.resnet_blocks_per_stage)
 
 
-def narrowed(width: int, divisor: int) -> int:
+def _width_of_heads(model: ViTConfig) -> int:
+    """What the width of a token has to be a multiple of, if its heads share it."""
+    return math.lcm(32, model.attention.num_heads) if isinstance(model.attention.heads, SplitHeads) else 32
+
+
+def narrowed(width: int, divisor: int, multiple_of: int = 32) -> int:
     """A width divided and rounded to a multiple of 32, which matrix units like: 400 by 4 gives 96."""
-    return max(1, round(width / divisor / 32)) * 32
+    return max(1, round(width / divisor / multiple_of)) * multiple_of
 
 
 SIZES: dict[str, Callable[[Experiment], Experiment]] = {"paper": paper, "laptop": laptop, "tiny": tiny}
