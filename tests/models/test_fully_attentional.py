@@ -163,7 +163,7 @@ def test_models_with_tables_take_smaller_images(scores):
         ({"num_classes": 0}, "num_classes must be at least 1, got 0"),
         ({"heads_per_layer": (9, 9)}, "heads_per_layer names 2 layers and the model has 6"),
         ({"heads_per_layer": ()}, "heads_per_layer names 0 layers and the model has 6"),
-        ({"heads_per_layer": (9, 9, 0, 9, 9, 9)}, "at least one head, got num_heads = 0"),
+        ({"heads_per_layer": (9, 9, -1, 9, 9, 9)}, "a layer has 0 heads or more"),
     ],
 )
 def test_models_that_cannot_be_are_refused(options, message):

@@ -5,6 +5,12 @@ from headgrid.attention.dropout import DropoutPerBatch, DropoutPerImage
 from headgrid.attention.footprint_attention_output import FootprintAttentionOutput
 from headgrid.attention.gamma import Gamma, GammaConfig
 from headgrid.attention.gated import GatedPositionalAttention, GatedPositionalAttentionConfig
+from headgrid.attention.headless import (
+    HeadlessAttention,
+    HeadlessAttentionConfig,
+    HeadlessTokenAttention,
+    HeadlessTokenAttentionConfig,
+)
 from headgrid.attention.heads import (
     FullHeads,
     GroupedValues,
@@ -40,12 +46,18 @@ from headgrid.attention.transformations import AllDifferent, AllShared, SharedPh
 AttentionConfig = MultiheadAttentionConfig | GatedPositionalAttentionConfig
 """The attentions that a block can have."""
 
+BlockAttentionConfig = AttentionConfig | HeadlessAttentionConfig
+BlockTokenAttentionConfig = TokenAttentionConfig | HeadlessTokenAttentionConfig
+"""What pruning can make of a block's attention as well: one without heads."""
+
 __all__ = [
     "AbsolutePosition",
     "AllDifferent",
     "AllShared",
     "AttentionConfig",
     "AttentionOutput",
+    "BlockAttentionConfig",
+    "BlockTokenAttentionConfig",
     "CliqueProduct",
     "Concatenation",
     "DotProduct",
@@ -59,6 +71,10 @@ __all__ = [
     "GatedPositionalAttentionConfig",
     "GroupedValues",
     "HadamardProduct",
+    "HeadlessAttention",
+    "HeadlessAttentionConfig",
+    "HeadlessTokenAttention",
+    "HeadlessTokenAttentionConfig",
     "HeadsOfWidth",
     "MergedValues",
     "MultiheadAttention",

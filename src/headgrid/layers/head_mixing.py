@@ -14,6 +14,13 @@ class HeadMixing(nn.Linear):
         super().__init__(num_heads * head_dim, dim)
         self.num_heads = num_heads
 
+    def reset_parameters(self) -> None:
+        """As PyTorch draws a Linear; without heads there is the bias alone, and nothing to tell its scale."""
+        if self.in_features:
+            super().reset_parameters()
+        else:
+            nn.init.zeros_(self.bias)
+
     def forward(self, input: Float[Tensor, "*positions n d"]) -> Float[Tensor, "*positions c"]:
         return super().forward(input.flatten(-2))
 

@@ -5,9 +5,15 @@ from typing import Literal, overload
 
 from torch import nn
 
-from headgrid.attention import AttentionConfig, AttentionOutput, MultiheadAttentionConfig
+from headgrid.attention import (
+    AttentionConfig,
+    AttentionOutput,
+    HeadlessAttentionConfig,
+    MultiheadAttentionConfig,
+)
 from headgrid.axes import Images, Logits
 from headgrid.layers import MeanPoolClassifier, PixelConcatenation
+from headgrid.models.heads_per_layer import heads_of_layers
 from headgrid.stacks import Hierarchical, PaperBlockConfig, Plain, ReportBlockConfig
 from headgrid.theory import ConvolutionalInitialization, DefaultInitialization
 
@@ -29,7 +35,7 @@ class FullyAttentionalConfig:
     stack: Plain | Hierarchical = field(default_factory=Plain)
     """L blocks, or hierarchical attention: one block L times."""
     heads_per_layer: tuple[int, ...] | None = None
-    """Number of heads of each layer where they differ, as after pruning."""
+    """Number of heads of each layer where they differ, as after pruning; a layer of 0 has only its bias left."""
     initialization: DefaultInitialization | ConvolutionalInitialization = field(
         default_factory=DefaultInitialization
     )
@@ -56,6 +62,11 @@ class FullyAttentionalConfig:
         return FullyAttentional(self)
 
     @property
+    def heads_of_layers(self) -> tuple[int, ...]:
+        """Number of heads of every layer."""
+        return heads_of_layers(self.attention.num_heads, self.heads_per_layer, self.num_layers, self.stack)
+
+    @property
     def grid(self) -> tuple[int, int]:
         """Rows and columns of pixels in the attention layers."""
         rows, columns = self.image_size
@@ -67,22 +78,13 @@ class FullyAttentional(nn.Module):
 
     def __init__(self, config: FullyAttentionalConfig) -> None:
         super().__init__()
-        heads = config.heads_per_layer
-        if heads is None:
-            heads = (config.attention.num_heads,) * config.num_layers
-        if len(heads) != config.num_layers:
-            raise ValueError(f"heads_per_layer names {len(heads)} layers and the model has {config.num_layers}")
-        if isinstance(config.stack, Hierarchical) and len(set(heads)) > 1:
-            raise ValueError(
-                f"hierarchical attention cannot have heads_per_layer {heads}: its passes share weights or key, so "
-                f"they must have the same number of heads; use a plain stack"
-            )
         self.config = config
         self.pixel_concatenation = PixelConcatenation(config.pixel_concatenation)
         self.embedding = nn.Linear(config.num_channels * config.pixel_concatenation**2, config.dim)
 
         def make_block(number: int, own_key: bool) -> nn.Module:
-            attention = replace(config.attention, num_heads=heads[number])
+            num_heads = config.heads_of_layers[number]
+            attention = replace(config.attention, num_heads=num_heads) if num_heads else HeadlessAttentionConfig()
             return config.block.build(attention, config.dim, config.grid, own_key)
 
         self.stack = config.stack.build(make_block, config.num_layers)

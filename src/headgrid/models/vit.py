@@ -1,8 +1,8 @@
 """Vision transformers (Dosovitskiy et al. 2021): attention between patches, and a class token before them.
 
-An image becomes tokens, each gets the vector of its place, blocks of attention follow, and one vector or the mean of
-several goes to the classes. The report's ViT is another combination of the same kinds of parts: a ResNet in front,
-heads as wide as a token, a block that normalises its trunk, the mean over all tokens.
+An image becomes tokens, each gets the vector of its place, blocks of attention follow, and one vector or the mean
+of several goes to the classes. The report's ViT combines other parts of the same kinds: the start of a ResNet in
+front, heads as wide as a token, a block that normalises its trunk, the mean over all tokens.
 """
 
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,13 @@ from typing import Literal, overload
 
 from torch import nn
 
-from headgrid.attention import TokenAttention, TokenAttentionConfig, TokenAttentionOutput
+from headgrid.attention import (
+    HeadlessTokenAttention,
+    HeadlessTokenAttentionConfig,
+    TokenAttention,
+    TokenAttentionConfig,
+    TokenAttentionOutput,
+)
 from headgrid.axes import Images, Logits
 from headgrid.geometry import TokenLayout
 from headgrid.layers import (
@@ -24,6 +30,7 @@ from headgrid.layers import (
     TokenClassifier,
     TokenPooling,
 )
+from headgrid.models.heads_per_layer import heads_of_layers
 from headgrid.models.vit_stem import PatchStemConfig, ResNetStemConfig
 from headgrid.stacks import Hierarchical, Plain, PreNormBlockConfig, ReportViTBlockConfig
 
@@ -48,6 +55,8 @@ class ViTConfig:
     """What stands around the attention: the usual block or the report's."""
     stack: Plain | Hierarchical = field(default_factory=Plain)
     """L blocks, or hierarchical attention: one block L times."""
+    heads_per_layer: tuple[int, ...] | None = None
+    """Number of heads of each layer where they differ, as after pruning; a layer of 0 has only its bias left."""
     pooling: TokenPooling = field(default_factory=ClassTokenPooling)
     """Which tokens speak for the image."""
     final_norm: FinalNorm = field(default_factory=NormBeforePooling)
@@ -76,6 +85,11 @@ class ViTConfig:
         return ViT(self)
 
     @property
+    def heads_of_layers(self) -> tuple[int, ...]:
+        """Number of heads of every layer."""
+        return heads_of_layers(self.attention.num_heads, self.heads_per_layer, self.num_layers, self.stack)
+
+    @property
     def layout(self) -> TokenLayout:
         """Where the patches stand in the sequence of tokens, and in the image."""
         rows, columns = self.image_size
@@ -92,9 +106,15 @@ class ViT(nn.Module):
         dim, layout = config.dim, config.layout
         self.stem = config.stem.build(config.num_channels, dim, config.class_token)
         self.positions = config.positions.build(dim, layout)
-        self.stack = config.stack.build(
-            lambda _, own_key: config.block.build(config.attention, dim, layout, own_key), config.num_layers
-        )
+
+        def make_block(number: int, own_key: bool) -> nn.Module:
+            num_heads = config.heads_of_layers[number]
+            attention = HeadlessTokenAttentionConfig()
+            if num_heads:
+                attention = replace(config.attention, num_heads=num_heads)
+            return config.block.build(attention, dim, layout, own_key)
+
+        self.stack = config.stack.build(make_block, config.num_layers)
         self.classifier = TokenClassifier(
             config.pooling, config.final_norm, layout.num_class_tokens, dim, config.num_classes
         )
@@ -135,7 +155,7 @@ def resize_tables(model: ViT, image_size: tuple[int, int]) -> ViT:
     config = replace(model.config, image_size=image_size)
     model.positions.resize(config.layout)
     for module in model.modules():
-        if isinstance(module, TokenAttention):
+        if isinstance(module, TokenAttention | HeadlessTokenAttention):
             module.layout = config.layout
     model.config = config
     return model

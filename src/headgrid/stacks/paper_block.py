@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headgrid.attention import AttentionConfig, AttentionOutput
+from headgrid.attention import AttentionOutput, BlockAttentionConfig
 from headgrid.axes import Pixels
 from headgrid.layers import Activation, FeedForward
 
@@ -24,7 +24,7 @@ class PaperBlockConfig:
     """Epsilon of the layer norms."""
 
     def build(
-        self, attention: AttentionConfig, dim: int, grid: tuple[int, int], own_key: bool = True
+        self, attention: BlockAttentionConfig, dim: int, grid: tuple[int, int], own_key: bool = True
     ) -> "PaperBlock":
         """The block for pixels of ``dim`` channels; without a key of its own, it works on keys that it is given."""
         return PaperBlock(self, attention, dim, grid, own_key)
@@ -34,7 +34,12 @@ class PaperBlock(nn.Module):
     """``u = LN(x + Linear(attention(x)))``, then ``LN(u + feed_forward(u))``; dropout on both branches."""
 
     def __init__(
-        self, config: PaperBlockConfig, attention: AttentionConfig, dim: int, grid: tuple[int, int], own_key: bool
+        self,
+        config: PaperBlockConfig,
+        attention: BlockAttentionConfig,
+        dim: int,
+        grid: tuple[int, int],
+        own_key: bool,
     ) -> None:
         super().__init__()
         self.attention = attention.build(dim, grid, own_key=own_key)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headgrid.attention import TokenAttentionConfig, TokenAttentionOutput
+from headgrid.attention import BlockTokenAttentionConfig, TokenAttentionOutput
 from headgrid.axes import Tokens
 from headgrid.geometry import TokenLayout
 from headgrid.layers import Activation, FeedForward
@@ -25,7 +25,7 @@ class PreNormBlockConfig:
     """Epsilon of the layer norms."""
 
     def build(
-        self, attention: TokenAttentionConfig, dim: int, layout: TokenLayout, own_key: bool = True
+        self, attention: BlockTokenAttentionConfig, dim: int, layout: TokenLayout, own_key: bool = True
     ) -> "PreNormBlock":
         """The block for tokens of ``dim`` channels; without a key of its own, it works on keys that it is given."""
         return PreNormBlock(self, attention, dim, layout, own_key)
@@ -37,7 +37,7 @@ class PreNormBlock(nn.Module):
     def __init__(
         self,
         config: PreNormBlockConfig,
-        attention: TokenAttentionConfig,
+        attention: BlockTokenAttentionConfig,
         dim: int,
         layout: TokenLayout,
         own_key: bool,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headgrid.attention import AttentionConfig, AttentionOutput
+from headgrid.attention import AttentionOutput, BlockAttentionConfig
 from headgrid.axes import Pixels
 from headgrid.layers import Activation, FeedForward
 
@@ -22,7 +22,7 @@ class ReportBlockConfig:
     """Epsilon of the layer norms."""
 
     def build(
-        self, attention: AttentionConfig, dim: int, grid: tuple[int, int], own_key: bool = True
+        self, attention: BlockAttentionConfig, dim: int, grid: tuple[int, int], own_key: bool = True
     ) -> "ReportBlock":
         """The block for pixels of ``dim`` channels; without a key of its own, it works on keys that it is given."""
         return ReportBlock(self, attention, dim, grid, own_key)
@@ -32,7 +32,12 @@ class ReportBlock(nn.Module):
     """``u = LN(x + attention(x))``, then ``LN(u + feed_forward(u))``."""
 
     def __init__(
-        self, config: ReportBlockConfig, attention: AttentionConfig, dim: int, grid: tuple[int, int], own_key: bool
+        self,
+        config: ReportBlockConfig,
+        attention: BlockAttentionConfig,
+        dim: int,
+        grid: tuple[int, int],
+        own_key: bool,
     ) -> None:
         super().__init__()
         self.attention = attention.build(dim, grid, own_key=own_key)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headgrid.attention import TokenAttentionConfig, TokenAttentionOutput
+from headgrid.attention import BlockTokenAttentionConfig, TokenAttentionOutput
 from headgrid.axes import Tokens
 from headgrid.geometry import TokenLayout
 from headgrid.layers import Activation, FeedForward
@@ -23,7 +23,7 @@ class ReportViTBlockConfig:
     """Epsilon of the layer norms."""
 
     def build(
-        self, attention: TokenAttentionConfig, dim: int, layout: TokenLayout, own_key: bool = True
+        self, attention: BlockTokenAttentionConfig, dim: int, layout: TokenLayout, own_key: bool = True
     ) -> "ReportViTBlock":
         """The block for tokens of ``dim`` channels; without a key of its own, it works on keys that it is given."""
         return ReportViTBlock(self, attention, dim, layout, own_key)
@@ -39,7 +39,7 @@ class ReportViTBlock(nn.Module):
     def __init__(
         self,
         config: ReportViTBlockConfig,
-        attention: TokenAttentionConfig,
+        attention: BlockTokenAttentionConfig,
         dim: int,
         layout: TokenLayout,
         own_key: bool,
