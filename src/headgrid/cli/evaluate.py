@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 import tyro
 
-from headgrid.cli.data_argument import data_for, final_split
+from headgrid.cli.data_argument import final_split
+from headgrid.cli.model_argument import load_data, open_model
 from headgrid.cli.output import print_json, print_table
 from headgrid.data import Dataset, Split
 from headgrid.data.progress import progress
 from headgrid.evaluation.accuracy import Evaluation, Precision, evaluate
-from headgrid.experiments import load
 from headgrid.training import choose_device, set_num_threads
 
 
@@ -20,10 +20,11 @@ from headgrid.training import choose_device, set_num_threads
 class Arguments:
     """Measure a trained model: accuracy, top-5 accuracy from six classes on, loss, and each class."""
 
-    model: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
-    """A run folder, one of its checkpoints, or a .safetensors file that headgrid wrote."""
+    model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN_OR_MODEL")]
+    """A run folder, one of its checkpoints, or a .safetensors file that headgrid wrote; or a foreign model:
+    timm:NAME, torchvision:NAME, hf:FOLDER or module:path.to.factory."""
     data: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """cifar10, cifar100, embedded, or a folder of images; by default the data that the run was trained on."""
+    """cifar10, cifar100, embedded, or a folder of images; without, the data that the run was trained on."""
     data_dir: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Folder that holds the CIFAR files."""
     split: Split | Literal["auto"] = "auto"
@@ -44,12 +45,12 @@ def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(Arguments, args=arguments, prog="headgrid evaluate")
     set_num_threads(options.threads)
     device = choose_device(options.device)
-    model = load(options.model)
-    data = data_for(options.model, model, options.data, options.data_dir).load()
+    model = open_model(options.model)
+    data = load_data(model, options.data, options.data_dir)
     split = options.split if options.split != "auto" else final_split(data)
     batches = data.evaluation_batches(split, options.batch_size, device)
     with progress(f"evaluating {data.num_images[split]} images", data.num_images[split]) as advance:
-        evaluation = evaluate(model.to(device), batches, data.num_classes, options.precision, advance)
+        evaluation = evaluate(model.module.to(device), batches, data.num_classes, options.precision, advance)
     if options.json:
         print_json(_to_json(data, split, evaluation))
     else:
