@@ -6,6 +6,7 @@ with the inverse covariance P: the circles of 50 % and 90 % in figures 2, 3, 6 a
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -33,6 +34,11 @@ def head_centers(model: nn.Module) -> dict[str, HeadCenters]:
     return layers
 
 
+def centers_of_layer(layer: nn.Module) -> HeadCenters | None:
+    """The heads of one layer, if its score has a quadratic term."""
+    return next(iter(head_centers(layer).values()), None)
+
+
 def describe_centers(model: nn.Module) -> dict[str, Tensor]:
     """The same as named arrays, ``<layer>.centers`` and ``<layer>.inverse_covariances``: a row of centers.jsonl."""
     arrays = {}
@@ -51,6 +57,37 @@ def centers_of_row(row: dict) -> dict[str, HeadCenters]:
     }
 
 
+@dataclass(frozen=True)
+class Trajectories:
+    """Where the heads of one layer looked, epoch by epoch (figure 2 of the paper and of the report)."""
+
+    epochs: tuple[int, ...]
+    """From 0, before the training, on."""
+    centers: Float[Tensor, "epoch n 2"]
+    inverse_covariances: Float[Tensor, "epoch n 2 2"]
+
+    def at(self, epoch: int) -> HeadCenters:
+        if epoch not in self.epochs:
+            raise ValueError(f"the centres of epoch {epoch} were not written: there are {self.epochs}")
+        index = self.epochs.index(epoch)
+        return HeadCenters(self.centers[index], self.inverse_covariances[index])
+
+
+def trajectories(rows: Iterable[dict]) -> dict[str, Trajectories]:
+    """From the rows of a run's centers.jsonl; by the layer's name."""
+    by_epoch = {row["epoch"]: centers_of_row(row) for row in rows}
+    layers = dict.fromkeys(layer for heads in by_epoch.values() for layer in heads)
+    found = {}
+    for layer in layers:
+        epochs = tuple(sorted(epoch for epoch, heads in by_epoch.items() if layer in heads))
+        found[layer] = Trajectories(
+            epochs=epochs,
+            centers=torch.stack([by_epoch[epoch][layer].centers for epoch in epochs]),
+            inverse_covariances=torch.stack([by_epoch[epoch][layer].inverse_covariances for epoch in epochs]),
+        )
+    return found
+
+
 def contour(
     center: Float[Tensor, "2"], inverse_covariance: Float[Tensor, "2 2"], share: float, num_points: int = 64
 ) -> Float[Tensor, "points 2"]:
@@ -58,10 +95,32 @@ def contour(
 
     An inverse covariance that is singular in some direction gives an ellipse cut off at 1,000 pixels.
     """
+    eigenvalues, directions = torch.linalg.eigh(inverse_covariance)
+    return _ellipse(center, directions, 1 / eigenvalues.clamp_min(1e-12).sqrt(), share, num_points)
+
+
+def fitted_contour(
+    mean_shift: Float[Tensor, "2"], covariance: Float[Tensor, "2 2"], share: float, num_points: int = 64
+) -> Float[Tensor, "points 2"]:
+    """The same for any head, from the mean and the covariance of its shifts, as if it were Gaussian.
+
+    A head that looks at a single shift has no extent: all points are that shift.
+    """
+    variances, directions = torch.linalg.eigh(covariance)
+    return _ellipse(mean_shift, directions, variances.clamp_min(0).sqrt(), share, num_points)
+
+
+def _ellipse(
+    center: Float[Tensor, "2"],
+    directions: Float[Tensor, "2 axis"],
+    deviations: Float[Tensor, "axis"],
+    share: float,
+    num_points: int,
+) -> Float[Tensor, "points 2"]:
+    """Holds the share of a Gaussian with these standard deviations along these directions."""
     if not 0 < share < 1:
         raise ValueError(f"the share of the attention must lie between 0 and 1, got {share}")
-    eigenvalues, directions = torch.linalg.eigh(inverse_covariance)
-    radii = math.sqrt(-2 * math.log(1 - share)) / eigenvalues.clamp_min(1e-12).sqrt()
+    radii = math.sqrt(-2 * math.log(1 - share)) * deviations
     angles = torch.linspace(0, 2 * math.pi, num_points + 1, dtype=center.dtype)[:-1]
     circle = torch.stack([angles.cos(), angles.sin()], dim=-1)
     return center + (circle * radii.clamp_max(1000.0)) @ directions.T

@@ -53,6 +53,9 @@ class HeadMeasures:
     mean distance from that, in total variation, otherwise."""
     token_share: float
     """Share of a query pixel's attention that goes to class tokens and registers; 0 without such tokens."""
+    negative_share: float = 0.0
+    """Share of negative weights in the absolute ones, in patchwise attention, which has no softmax. All other
+    measures are of absolute weights there, made to sum to one."""
 
 
 @dataclass(frozen=True)

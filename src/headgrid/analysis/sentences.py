@@ -1,0 +1,94 @@
+"""A layer in words: what its heads cover, how far they look, whether they look at the image, who repeats whom."""
+
+from collections.abc import Sequence
+
+from headgrid.analysis.measures import HeadMeasures, KernelCover
+
+NO_CONTENT = 1e-6
+"""Up to this content variance, which rounding may leave, a head is said not to look at the image."""
+
+
+def sentence(
+    heads: Sequence[HeadMeasures],
+    cover: KernelCover,
+    covered_kernel_size: int,
+    redundant: Sequence[Sequence[int]],
+    tolerance: float,
+) -> str:
+    """One sentence about a layer."""
+    clauses = (
+        _kernel(len(heads), cover, covered_kernel_size, tolerance),
+        _reach(heads),
+        _content(heads),
+        _tokens(heads),
+        _signs(heads),
+        _redundancy(redundant),
+    )
+    text = "; ".join(clause for clause in clauses if clause)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _kernel(num_heads: int, cover: KernelCover, covered: int, tolerance: float) -> str:
+    size = cover.kernel_size
+    if covered == size and size > 1:
+        least = max(min(cover.masses), 1 - tolerance)
+        return (
+            f"like a {size} x {size} convolution: every shift has a head of its own, with at least {percent(least)} "
+            f"of its attention there"
+        )
+    if covered > 1:
+        return f"its heads cover a {covered} x {covered} kernel within {percent(tolerance)}, but no larger one"
+    if size == 1:
+        head = "its head puts" if num_heads == 1 else f"head {cover.heads[0]} puts"
+        return f"{head} {percent(cover.masses[0])} of its attention on the query itself"
+    return (
+        f"no {size} x {size} convolution: assigned to its shifts as well as possible, heads put "
+        f"{percent(cover.mean_mass)} of their attention there"
+    )
+
+
+def _reach(heads: Sequence[HeadMeasures]) -> str:
+    distances = [head.mean_distance for head in heads]
+    mean = f"{sum(distances) / len(distances):.1f} pixels of the map"
+    if len(heads) == 1:
+        return f"it looks {mean} far"
+    nearest, farthest = distances.index(min(distances)), distances.index(max(distances))
+    return (
+        f"they look {mean} far, from {distances[nearest]:.1f} (head {nearest}) to {distances[farthest]:.1f} "
+        f"(head {farthest})"
+    )
+
+
+def _content(heads: Sequence[HeadMeasures]) -> str:
+    variances = [head.content_variance for head in heads if head.content_variance is not None]
+    if not variances:
+        return ""
+    largest = max(variances)
+    if largest <= NO_CONTENT:
+        return "no head looks at the image"
+    looking = sum(variance > NO_CONTENT for variance in variances)
+    count = "all" if looking == len(heads) else f"{looking} of {len(heads)}"
+    return (
+        f"{count} look at the image, head {variances.index(largest)} most: {percent(largest)} of its map is content"
+    )
+
+
+def _tokens(heads: Sequence[HeadMeasures]) -> str:
+    share = sum(head.token_share for head in heads) / len(heads)
+    return f"pixels give {percent(share)} of their attention to class tokens and registers" if share > 0 else ""
+
+
+def _signs(heads: Sequence[HeadMeasures]) -> str:
+    share = sum(head.negative_share for head in heads) / len(heads)
+    return f"{percent(share)} of the weights are negative, and absolute values were measured" if share > 0 else ""
+
+
+def _redundancy(groups: Sequence[Sequence[int]]) -> str:
+    if not groups:
+        return ""
+    names = [", ".join(map(str, group[:-1])) + f" and {group[-1]}" for group in groups]
+    return f"heads {'; heads '.join(names)} look at the same"
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
