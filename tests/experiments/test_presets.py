@@ -1,16 +1,26 @@
 import inspect
 import subprocess
 import sys
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import pytest
 import torch
 
 from headgrid.attention import DropoutPerBatch, DropoutPerImage
+from headgrid.data import Cifar10, CropAndFlip
 from headgrid.experiments import PRESETS, find_preset, make_experiment
-from headgrid.models import FullyAttentionalConfig
+from headgrid.layers import LearnedClassTokenConfig, RandomClassTokenConfig
+from headgrid.models import AsPublished, Corrected, FullyAttentionalConfig, HierarchicalSANConfig, ViTConfig
 from headgrid.training import SGD, Cosine, MultiStep
+
+EMBEDDING_AND_CLASSIFIER = (12 + 1) * 400 + (400 + 1) * 10
+"""What is not in the six blocks of 400 channels."""
+
+
+def with_one_block(num_parameters: int) -> int:
+    return (num_parameters - EMBEDDING_AND_CLASSIFIER) // 6 + EMBEDDING_AND_CLASSIFIER
+
 
 PARAMETERS = {
     "resnet18": 11_173_962,
@@ -22,6 +32,24 @@ PARAMETERS = {
     "quadratic-16-heads": 7_538_058,
     "learned-16-heads": 13_973_802,
     "learned-content-16-heads": 26_459_754,
+    "learned-content-report-block": 28_478_682,
+    "report-vit": 37_394_506,
+    "quadratic-hierarchical": with_one_block(12_086_844),
+    "quadratic-generalized-hierarchical": with_one_block(12_087_006),
+    "learned-hierarchical": with_one_block(12_278_682),
+    "learned-query-hierarchical": with_one_block(20_822_682),
+    "learned-content-hierarchical": 4_754_122,
+    "learned-content-16-heads-hierarchical": 4_414_874,
+    "learned-content-paper-block-hierarchical": 4_921_722,
+    "report-san-pairwise-hierarchical": 352_750,
+    "report-san-patchwise-hierarchical": 356_282,
+    "report-vit-hierarchical": 6_531_946,
+    "report-san-pairwise-corrected": 3_737_056,
+    "report-san-patchwise-corrected": 3_851_142,
+    "report-san-pairwise-hierarchical-corrected": 348_654,
+    "report-san-patchwise-hierarchical-corrected": 352_186,
+    "report-vit-corrected": 37_394_762,
+    "report-vit-hierarchical-corrected": 6_532_202,
     "san10-pairwise": 10_531_848,
     "san10-patchwise": 11_841_124,
     "san15-pairwise": 14_065_436,
@@ -35,8 +63,20 @@ PARAMETERS = {
     "report-san-patchwise": 3_851_142,
     # SAN15 with a classifier of 6 classes instead of 1,000.
     "intel-san15-patchwise": 16_181_310 - 994 * (2048 + 1),
+    "vit-tiny": 5_717_416,
+    "vit-small": 22_050_664,
+    "vit-base": 86_567_656,
+    # ViT-tiny with 12 x 12 pixels of a patch less, 132 places less, and 990 classes less.
+    "vit-cifar": 5_717_416 - 192 * 3 * (16**2 - 4**2) - 192 * (14**2 - 8**2) - 990 * (192 + 1),
 }
 ATTENTION_PRESETS = [name for name in PARAMETERS if name.startswith(("quadratic", "learned"))]
+IN_THE_REPORT_BLOCK = (
+    "quadratic-16",
+    "learned-16",
+    "learned-content-16",
+    "learned-content-report-block",
+    "learned-content-hierarchical",
+)
 
 
 def test_the_presets_are_the_published_rows():
@@ -70,7 +110,38 @@ def test_the_recipe_of_attention(name: str):
     optimizer = training.optimizer
     assert isinstance(optimizer, SGD)
     assert (optimizer.learning_rate, optimizer.momentum, optimizer.weight_decay) == (0.1, 0.9, 1e-4)
-    assert optimizer.nesterov == name.endswith("16-heads")
+    assert optimizer.nesterov == name.startswith(IN_THE_REPORT_BLOCK)
+
+
+@pytest.mark.parametrize("ending", ["", "-corrected"])
+@pytest.mark.parametrize(("kind", "batch_size"), [("pairwise", 40), ("patchwise", 100)])
+def test_the_recipe_of_hierarchical_san(kind: str, batch_size: int, ending: str):
+    experiment = make_experiment(f"report-san-{kind}-hierarchical{ending}")
+    training = experiment.training
+    assert (training.num_epochs, training.batch_size, training.label_smoothing) == (300, batch_size, 0.1)
+    assert training.optimizer == SGD(learning_rate=0.1, momentum=0.9, weight_decay=1e-4, nesterov=True)
+    assert isinstance(training.schedule, Cosine)
+    assert training.schedule.num_warmup_steps(300 * 1125) == 10 * 1125
+
+
+def test_corrected_presets_differ_from_the_published_in_what_was_wrong():
+    """The forms differ in the model as named here, and the augmentation is that of all other presets."""
+    corrected = [name for name in PRESETS if name.endswith("-corrected")]
+    assert len(corrected) == 6
+    for name in corrected:
+        published, ours = make_experiment(name.removesuffix("-corrected")), make_experiment(name)
+        assert ours.data == Cifar10(augmentation=CropAndFlip(padding=4))
+        assert ours.training == published.training
+        model = published.model
+        if isinstance(model, HierarchicalSANConfig):
+            assert isinstance(model.form, AsPublished)
+            model = replace(model, form=Corrected())
+        if isinstance(model, ViTConfig):
+            assert isinstance(model.class_token, RandomClassTokenConfig)
+            model = replace(model, class_token=LearnedClassTokenConfig())
+        else:
+            assert published.data == Cifar10(augmentation=CropAndFlip(padding=0))
+        assert ours.model == model
 
 
 @pytest.mark.parametrize("name", ["san10-pairwise", "san19-patchwise", "resnet38"])
@@ -79,6 +150,14 @@ def test_the_recipe_of_san(name: str):
     assert (training.num_epochs, training.batch_size, training.label_smoothing) == (100, 256, 0.1)
     assert training.optimizer == SGD(learning_rate=0.1, momentum=0.9, weight_decay=1e-4)
     assert training.schedule == Cosine(warmup_fraction=0.0)
+
+
+def test_the_recipe_of_the_report_s_vit():
+    training = make_experiment("report-vit").training
+    assert (training.num_epochs, training.batch_size) == (100, 32)
+    assert training.optimizer == SGD(learning_rate=0.01, momentum=0.9, weight_decay=1e-4, nesterov=True)
+    assert isinstance(training.schedule, Cosine)
+    assert training.schedule.num_warmup_steps(100 * 1407) == 5 * 1407
 
 
 @pytest.mark.parametrize("name", ["quadratic", "quadratic-generalized"])

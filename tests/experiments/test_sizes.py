@@ -7,7 +7,7 @@ import torch
 
 from headgrid.data import Cifar10, Cifar100, Embedded, ImageFolder
 from headgrid.experiments import PRESETS, for_data, hardware, make_experiment, shorten
-from headgrid.experiments.durations import expected_seconds
+from headgrid.experiments.durations import SECONDS_PER_EPOCH, expected_seconds
 from headgrid.experiments.sizes import LAPTOP, TINY, laptop, paper, tiny
 from headgrid.models import FullyAttentionalConfig, SANConfig
 from headgrid.training import AdamW, MultiStep
@@ -30,7 +30,7 @@ def test_smaller_sizes_keep_what_a_preset_is(name: str):
         assert laptop(published).data == published.data
     assert isinstance(tiny(published).data, Embedded)
     content = not isinstance(published.model, FullyAttentionalConfig) and name != "resnet18"
-    content |= name in ("learned-query", "learned-content", "learned-content-16-heads")
+    content |= name.startswith(("learned-query", "learned-content"))
     for size, reduction in ((laptop, LAPTOP), (tiny, TINY)):
         if name.startswith("intel"):
             continue
@@ -39,10 +39,13 @@ def test_smaller_sizes_keep_what_a_preset_is(name: str):
 
 
 def test_every_preset_of_size_laptop_ends_within_half_an_hour():
-    for name in PRESETS:
+    """As far as it was measured, `benchmarks/epoch_duration.py`."""
+    measured = [name for name, size in SECONDS_PER_EPOCH if size == "laptop"]
+    assert set(measured) <= set(PRESETS)
+    for name in measured:
         experiment = make_experiment(name, "laptop")
-        if isinstance(experiment.data, Cifar10):
-            assert 0 < expected_seconds(experiment)["bfloat16"] < 30 * 60
+        assert isinstance(experiment.data, Cifar10)
+        assert 0 < expected_seconds(experiment)["bfloat16"] < 30 * 60
 
 
 @pytest.mark.parametrize("size", ["laptop", "tiny"])

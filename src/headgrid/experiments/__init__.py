@@ -2,6 +2,7 @@
 
 from headgrid.experiments.create import create, experiment_of, load, save_model
 from headgrid.experiments.experiment import DataConfig, Experiment, Model, ModelConfig, Size, for_data
+from headgrid.experiments.hierarchical import hierarchical
 from headgrid.experiments.preset import Preset
 from headgrid.experiments.presets import PRESETS, find_preset, make_experiment
 from headgrid.experiments.run import check_fits, initial_model, run
@@ -23,6 +24,7 @@ __all__ = [
     "experiment_to_yaml",
     "find_preset",
     "for_data",
+    "hierarchical",
     "initial_model",
     "laptop",
     "load",

@@ -1,13 +1,20 @@
 """All presets by name, one file per paper."""
 
-from headgrid.experiments import cordonnier, report, san, vit
+from headgrid.experiments import cordonnier, report, report_hierarchical, san, vit
 from headgrid.experiments.experiment import Experiment, Size
 from headgrid.experiments.kinds import suggestion
 from headgrid.experiments.preset import Preset
 from headgrid.experiments.sizes import SIZES
 
 PRESETS: dict[str, Preset] = {
-    preset.name: preset for preset in (*cordonnier.PRESETS, *report.PRESETS, *san.PRESETS, *vit.PRESETS)
+    preset.name: preset
+    for preset in (
+        *cordonnier.PRESETS,
+        *report.PRESETS,
+        *report_hierarchical.PRESETS,
+        *san.PRESETS,
+        *vit.PRESETS,
+    )
 }
 
 
