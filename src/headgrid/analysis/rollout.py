@@ -108,8 +108,8 @@ def _first(record: AttentionRecord) -> LayerAttention:
             )
         if (layer.grid, _num_tokens(layer)) != (first.grid, _num_tokens(first)):
             raise ValueError(
-                f"rollout multiplies the maps of all layers, but {layer.name} has another number of pixels or tokens "
-                f"than {first.name}"
+                f"rollout multiplies the maps of all layers, but {layer.name} has another number of pixels or "
+                f"tokens than {first.name}"
             )
     return first
 

@@ -7,6 +7,9 @@ from headgrid.analysis.measures import HeadMeasures, KernelCover
 NO_CONTENT = 1e-6
 """Up to this content variance, which rounding may leave, a head is said not to look at the image."""
 
+ALL = 0.9995
+"""From this share on, which three digits would call 100 %, it is "all"."""
+
 
 def sentence(
     heads: Sequence[HeadMeasures],
@@ -32,9 +35,9 @@ def _kernel(num_heads: int, cover: KernelCover, covered: int, tolerance: float) 
     size = cover.kernel_size
     if covered == size and size > 1:
         least = max(min(cover.masses), 1 - tolerance)
+        share = "all" if least > ALL else f"at least {percent(least)}"
         return (
-            f"like a {size} x {size} convolution: every shift has a head of its own, with at least {percent(least)} "
-            f"of its attention there"
+            f"like a {size} x {size} convolution: every shift has a head of its own, with {share} of its attention"
         )
     if covered > 1:
         return f"its heads cover a {covered} x {covered} kernel within {percent(tolerance)}, but no larger one"
@@ -65,12 +68,13 @@ def _content(heads: Sequence[HeadMeasures]) -> str:
         return ""
     largest = max(variances)
     if largest <= NO_CONTENT:
-        return "no head looks at the image"
+        return "no head looks at the image" if len(heads) > 1 else "it does not look at the image"
+    if len(heads) == 1:
+        return f"it looks at the image: {percent(largest)} of its map is content"
     looking = sum(variance > NO_CONTENT for variance in variances)
     count = "all" if looking == len(heads) else f"{looking} of {len(heads)}"
-    return (
-        f"{count} look at the image, head {variances.index(largest)} most: {percent(largest)} of its map is content"
-    )
+    most = f"head {variances.index(largest)} most: {percent(largest)} of its map is content"
+    return f"{count} heads look at the image, {most}"
 
 
 def _tokens(heads: Sequence[HeadMeasures]) -> str:

@@ -1,9 +1,9 @@
 """Does a head do the same everywhere? A convolution does, and so does a softmax over scores of the shift.
 
-Such a softmax gives the query q the weight ``c(delta) / Z(q)`` at the shift delta, where Z(q) sums c over the shifts
-that the query has: the border cuts the rest off. Whatever the map is, the c that explains it best (the one of
-largest likelihood) solves ``sum_q a(q, q + delta) = c(delta) sum_q 1 / Z(q)``, with sums over the queries that have
-the shift. Each step of the iteration takes c from the Z before it and explains the map better (Hunter 2004, MM
+Such a softmax gives the query q the weight ``c(delta) / Z(q)`` at the shift delta, where Z(q) sums c over the
+shifts that the query has: the border cuts the rest off. Whatever the map is, the c that explains it best (the one
+of largest likelihood) solves ``sum_q a(q, q + delta) = c(delta) sum_q 1 / Z(q)``, with sums over the queries that
+have the shift. Each step of the iteration takes c from the Z before it and explains the map better (Hunter 2004, MM
 algorithms for generalized Bradley-Terry models); it begins with the mean weight of each shift.
 """
 
@@ -32,7 +32,7 @@ def translation_invariances(
     1 for every head whose scores depend on the shift alone; `distribution` is that of the same map.
     """
     shifts = placement.shifts() - torch.tensor(distribution.first)
-    num_rows, num_columns = distribution.num_queries.shape
+    num_columns = distribution.num_queries.shape[1]
     entries = (shifts[..., 0] * num_columns + shifts[..., 1]).to(mean_map.device)
     totals = distribution.shares.flatten(1) * distribution.num_all_queries
     per_head = [
