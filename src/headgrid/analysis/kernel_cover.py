@@ -15,6 +15,9 @@ from headgrid.analysis.measures import KernelCover
 from headgrid.analysis.shift_distribution import Shift, ShiftDistribution
 from headgrid.geometry import kernel_shifts
 
+ROUNDING = 1e-6
+"""What a softmax in float32 may miss of a sum of one."""
+
 
 def best_cover(distribution: ShiftDistribution, kernel_size: int) -> KernelCover:
     """The assignment of different heads to the shifts of the kernel that has the largest mean mass."""
@@ -37,7 +40,7 @@ def covered_kernel_size(distribution: ShiftDistribution, tolerance: float) -> in
     """The largest K such that every shift of a K x K kernel has a head of its own with ``1 - tolerance`` there."""
     for kernel_size in range(largest_kernel(distribution), 0, -1):
         _, masses = _masses(distribution, kernel_size)
-        would_do = (masses >= 1 - tolerance).double()
+        would_do = (masses >= 1 - tolerance - ROUNDING).double()
         heads = _assign(would_do)
         if all(would_do[head, index] for index, head in enumerate(heads)):
             return kernel_size

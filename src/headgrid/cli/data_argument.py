@@ -32,12 +32,15 @@ def choose_data(
 
 def data_for(path: Path, model: Model, name: str | None, data_dir: Path | None) -> DataConfig:
     """The data of this name for a model; those that the run at ``path`` was trained on without a name."""
-    experiment = experiment_of(path)
-    if experiment is None and name is None:
-        raise ValueError(f"{path} does not say what it was trained on: name the images with --data")
-    current = Cifar10() if experiment is None else experiment.data
-    data = choose_data(name, data_dir, current, model.config.image_size)
+    data = _chosen_for(path, model, name, data_dir)
     check_fits(model.config, data)
+    return data
+
+
+def images_for(path: Path, model: Model, name: str | None, data_dir: Path | None) -> DataConfig:
+    """The same where nothing but the images counts: they may show other classes than the model tells apart."""
+    data = _chosen_for(path, model, name, data_dir)
+    check_fits(replace(model.config, num_classes=data.num_classes), data)
     return data
 
 
@@ -53,6 +56,14 @@ def some_images(data: Dataset, number: int) -> Tensor:
         raise ValueError(f"{data.name} has {data.num_images[split]} {split} images: {number} cannot be taken")
     images, _ = next(iter(data.evaluation_batches(split, number, torch.device("cpu")).epoch(0)))
     return images
+
+
+def _chosen_for(path: Path, model: Model, name: str | None, data_dir: Path | None) -> DataConfig:
+    experiment = experiment_of(path)
+    if experiment is None and name is None:
+        raise ValueError(f"{path} does not say what it was trained on: name the images with --data")
+    current = Cifar10() if experiment is None else experiment.data
+    return choose_data(name, data_dir, current, model.config.image_size)
 
 
 def _named(name: str, current: DataConfig, image_size: tuple[int, int]) -> DataConfig:

@@ -3,11 +3,12 @@
 import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
 
-from headgrid.cli.data_argument import choose_data, data_for
+from headgrid.cli.data_argument import choose_data, data_for, images_for
 from headgrid.data import Cifar10, Dataset, ImageFolder
 from headgrid.experiments import Model, load
 from headgrid.interop.foreign_model import ForeignModel, is_foreign_name, open_foreign_model
@@ -46,6 +47,27 @@ def load_data(model: OwnModel | ForeignModel, name: str | None, data_dir: Path |
     """
     if isinstance(model, OwnModel):
         return data_for(model.path, model.module, name, data_dir).load()
+    data = _foreign_data(model, name, data_dir)
+    logits = _run_one(model.name, model.module, data)
+    if logits.shape != (1, data.num_classes):
+        raise ValueError(
+            f"{model.name} tells {logits.shape[-1]} classes apart and the images of {data.name} have "
+            f"{data.num_classes}: choose other images, or give the model other weights, as in "
+            f"timm:NAME,num_classes={data.num_classes},weights=FILE.safetensors"
+        )
+    return data
+
+
+def load_images(model: OwnModel | ForeignModel, name: str | None, data_dir: Path | None) -> Dataset:
+    """The same where nothing but the images counts: they may show other classes than the model tells apart."""
+    if isinstance(model, OwnModel):
+        return images_for(model.path, model.module, name, data_dir).load()
+    data = _foreign_data(model, name, data_dir)
+    _run_one(model.name, model.original, data)
+    return data
+
+
+def _foreign_data(model: ForeignModel, name: str | None, data_dir: Path | None) -> Dataset:
     if name is None:
         raise ValueError(f"{model.name} does not say what it was trained on: name the images with --data")
     config = choose_data(name, data_dir, Cifar10(), model.image_size or IMAGE_SIZE_OF_FOLDERS)
@@ -55,24 +77,17 @@ def load_data(model: OwnModel | ForeignModel, name: str | None, data_dir: Path |
     if model.normalization is not None and len(model.normalization.mean) == data.num_channels:
         data = copy.copy(data)
         data.normalization = model.normalization
-    _check_fits(model.name, model.module, data)
     return data
 
 
-def _check_fits(name: str, module: nn.Module, data: Dataset) -> None:
-    """One black image, because only the model itself knows what it takes."""
+def _run_one(name: str, module: nn.Module, data: Dataset) -> Any:
+    """What the model gives for a black image, because only the model itself knows what it takes."""
     rows, columns = data.image_size
     image = data.normalization.apply(torch.zeros(1, data.num_channels, rows, columns, dtype=torch.uint8))
     try:
         with torch.no_grad():
-            logits = module(image)
+            return module(image)
     except (AssertionError, RuntimeError, ValueError) as error:
         raise ValueError(
             f"{name} cannot take the images of {data.name}, {data.num_channels} x {rows} x {columns}: {error}"
         ) from error
-    if logits.shape != (1, data.num_classes):
-        raise ValueError(
-            f"{name} tells {logits.shape[-1]} classes apart and the images of {data.name} have {data.num_classes}: "
-            f"choose other images, or give the model other weights, as in timm:NAME,num_classes="
-            f"{data.num_classes},weights=FILE.safetensors"
-        )
