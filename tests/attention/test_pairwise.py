@@ -159,6 +159,16 @@ def test_a_gamma_that_cannot_be_is_refused():
         GammaConfig(0)
     with pytest.raises(ValueError, match="hidden width"):
         GammaConfig(2, 0)
+    with pytest.raises(ValueError, match="width_factor of gamma must be positive"):
+        GammaConfig(width_factor=0.0)
+    with pytest.raises(ValueError, match="hidden_dim or width_factor, not both"):
+        GammaConfig(hidden_dim=3, width_factor=2.0)
+
+
+@pytest.mark.parametrize(("factor", "width"), [(0.1, 1), (0.5, 2), (1.0, 3), (2.0, 6), (4.0, 12)])
+def test_the_hidden_width_of_gamma_follows_the_relation(factor: float, width: int):
+    gamma = _layer(replace(SMALL, gamma=GammaConfig(3, width_factor=factor))).gamma
+    assert [layer.linear.out_features for layer in gamma.layers] == [width, width, 3]
 
 
 def test_a_single_pixel_cannot_train_a_batch_norm():

@@ -34,11 +34,11 @@ def test_published_sizes(config: ResNetConfig, num_parameters: int) -> None:
     assert sum(parameter.numel() for parameter in model.parameters()) == num_parameters
 
 
-BLOCKS = [BasicBlockConfig(), BottleneckConfig(expansion=2)]
+BLOCKS = [BasicBlockConfig(), BottleneckConfig(expansion=2), BottleneckConfig(kernel_size=5)]
 STEMS = [CifarStemConfig(), ImageNetStemConfig()]
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=["basic", "bottleneck"])
+@pytest.mark.parametrize("block", BLOCKS, ids=["basic", "bottleneck", "wide-kernel"])
 @pytest.mark.parametrize("stem", STEMS, ids=["cifar", "imagenet"])
 def test_values_and_gradients_agree_with_plain_functions(
     block: BasicBlockConfig | BottleneckConfig, stem: CifarStemConfig | ImageNetStemConfig
@@ -116,3 +116,9 @@ def test_refuses_stages_without_blocks(blocks: tuple[int, ...]) -> None:
 def test_refuses_a_width_of_zero() -> None:
     with pytest.raises(ValueError, match="width of a residual network must be at least 1"):
         ResNetConfig(width=0).build()
+
+
+@pytest.mark.parametrize("kernel_size", [0, 4, -3])
+def test_refuses_kernels_without_a_middle(kernel_size: int) -> None:
+    with pytest.raises(ValueError, match="kernel_size must be odd and positive, got"):
+        BottleneckConfig(kernel_size=kernel_size)

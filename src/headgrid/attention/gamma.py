@@ -16,12 +16,24 @@ class GammaConfig:
     """Number of linear layers."""
     hidden_dim: int | None = None
     """Width between the layers; by default the relation's (pairwise) or the number of groups (patchwise)."""
+    width_factor: float = 1.0
+    """What that default is multiplied by, and rounded; layers of all sizes become wider or narrower alike."""
 
     def __post_init__(self) -> None:
         if self.num_layers < 1:
             raise ValueError(f"gamma needs at least one linear layer, got num_layers = {self.num_layers}")
         if self.hidden_dim is not None and self.hidden_dim < 1:
             raise ValueError(f"the hidden width of gamma must be at least 1, got {self.hidden_dim}")
+        if self.width_factor <= 0:
+            raise ValueError(f"width_factor of gamma must be positive, got {self.width_factor}")
+        if self.hidden_dim is not None and self.width_factor != 1:
+            raise ValueError(
+                "gamma takes hidden_dim or width_factor, not both: the factor changes the default width"
+            )
+
+    def hidden_width(self, default: int) -> int:
+        """Width between the layers, where the attention would choose ``default``; one channel at least."""
+        return max(1, round(self.width_factor * default)) if self.hidden_dim is None else self.hidden_dim
 
 
 class Gamma(nn.Module):
@@ -29,7 +41,7 @@ class Gamma(nn.Module):
 
     def __init__(self, config: GammaConfig, num_channels: int, hidden_dim: int, output_dim: int) -> None:
         super().__init__()
-        hidden = [hidden_dim if config.hidden_dim is None else config.hidden_dim] * (config.num_layers - 1)
+        hidden = [config.hidden_width(hidden_dim)] * (config.num_layers - 1)
         widths = [num_channels, *hidden, output_dim]
         self.layers = nn.ModuleList(
             NormalizedLinear(width, widths[layer + 1], bias=layer == config.num_layers - 1)

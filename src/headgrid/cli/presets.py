@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 import tyro
 
+from headgrid.cli.ablation_tables import print_ablations
 from headgrid.cli.output import print_json, print_table
 from headgrid.experiments import PRESETS, Experiment
 
@@ -14,12 +15,17 @@ from headgrid.experiments import PRESETS, Experiment
 class Arguments:
     """List the presets: published models, trained by name with `headgrid train NAME`."""
 
+    ablations: tyro.conf.FlagCreatePairsOff[bool] = False
+    """The tables of ablations in place of the presets; their rows are trained by name likewise."""
     json: tyro.conf.FlagCreatePairsOff[bool] = False
     """Print a JSON list."""
 
 
 def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(Arguments, args=arguments, prog="headgrid presets")
+    if options.ablations:
+        print_ablations(options.json)
+        return 0
     rows = [
         {
             "name": preset.name,
@@ -47,7 +53,8 @@ def main(arguments: Sequence[str]) -> int:
             )
             for row in rows
         ],
-        "Accuracy on held-out images as published; parameters counted in the model itself.",
+        "Accuracy on held-out images as published; parameters counted in the model itself.\n"
+        "More can be trained by name: headgrid presets --ablations",
     )
     return 0
 

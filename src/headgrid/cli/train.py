@@ -17,7 +17,7 @@ from headgrid.cli.experiment_arguments import (
     with_options,
 )
 from headgrid.cli.output import print_json
-from headgrid.experiments import PRESETS, Experiment, read_experiment, run
+from headgrid.experiments import ALL_PRESETS, Experiment, read_experiment, run
 from headgrid.training import (
     RunFolder,
     TensorBoard,
@@ -100,7 +100,7 @@ def _writers(options: Arguments) -> list[Writer]:
 
 
 def _print(experiment: Experiment, folder: Path, result: TrainingResult, as_json: bool) -> None:
-    preset = PRESETS.get(experiment.name)
+    preset = ALL_PRESETS.get(experiment.name)
     if as_json:
         published = None if preset is None else preset.accuracy
         print_json({"run": str(folder), "paper_accuracy": published, **result.to_json()})

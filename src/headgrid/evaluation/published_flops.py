@@ -19,6 +19,11 @@ from headgrid.models.san import SANStage
 from headgrid.stacks import SANBlock
 
 
+def published_flops(model: SAN | ResNet, image_size: tuple[int, int] = (224, 224)) -> int:
+    """FLOPs for one image of a network that the paper compares."""
+    return san_flops(model, image_size) if isinstance(model, SAN) else resnet_flops(model, image_size)
+
+
 def san_flops(model: SAN, image_size: tuple[int, int] = (224, 224)) -> int:
     """FLOPs of a SAN for one image."""
     height, width = image_size

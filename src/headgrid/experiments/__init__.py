@@ -1,21 +1,27 @@
 """Presets, and experiments made from them: complete, typed values that say everything a run computes."""
 
+from headgrid.experiments.ablation import Ablation, AblationRow, Published
 from headgrid.experiments.create import create, experiment_of, load, save_model
 from headgrid.experiments.experiment import DataConfig, Experiment, Model, ModelConfig, Size, for_data
 from headgrid.experiments.hierarchical import hierarchical
 from headgrid.experiments.preset import Preset
-from headgrid.experiments.presets import PRESETS, find_preset, make_experiment
+from headgrid.experiments.presets import ABLATIONS, ALL_PRESETS, PRESETS, find_preset, make_experiment
 from headgrid.experiments.run import check_fits, initial_model, run
 from headgrid.experiments.serialization import experiment_from_yaml, experiment_to_yaml, read_experiment
 from headgrid.experiments.sizes import laptop, shorten, tiny
 
 __all__ = [
+    "ABLATIONS",
+    "ALL_PRESETS",
     "PRESETS",
+    "Ablation",
+    "AblationRow",
     "DataConfig",
     "Experiment",
     "Model",
     "ModelConfig",
     "Preset",
+    "Published",
     "Size",
     "check_fits",
     "create",

@@ -49,12 +49,21 @@ class BottleneckConfig:
 
     expansion: int = 4
     """How many times wider the block's output is than its 3 x 3 convolution."""
+    kernel_size: int = 3
+    """Side of the kernel in the middle; the paper of SAN compares its footprints with kernels up to 7 x 7."""
+
+    def __post_init__(self) -> None:
+        if self.kernel_size < 1 or self.kernel_size % 2 == 0:
+            raise ValueError(
+                f"the kernel of a bottleneck needs a pixel in its middle: kernel_size must be odd and positive, "
+                f"got {self.kernel_size}"
+            )
 
     def output_channels(self, width: int) -> int:
         return self.expansion * width
 
     def build(self, num_channels: int, width: int, stride: int) -> "Bottleneck":
-        return Bottleneck(num_channels, width, self.output_channels(width), stride)
+        return Bottleneck(num_channels, width, self.output_channels(width), stride, self.kernel_size)
 
 
 @dataclass(frozen=True)
@@ -142,10 +151,10 @@ class BasicBlock(nn.Module):
 class Bottleneck(nn.Module):
     """``relu(shortcut(x) + widen(relu(spatial(relu(narrow(x))))))``."""
 
-    def __init__(self, num_channels: int, width: int, output_channels: int, stride: int) -> None:
+    def __init__(self, num_channels: int, width: int, output_channels: int, stride: int, kernel_size: int) -> None:
         super().__init__()
         self.narrow = ConvolutionNorm(num_channels, width, 1)
-        self.spatial = ConvolutionNorm(width, width, 3, stride)
+        self.spatial = ConvolutionNorm(width, width, kernel_size, stride)
         self.widen = ConvolutionNorm(width, output_channels, 1)
         self.shortcut = _shortcut(num_channels, output_channels, stride)
 
