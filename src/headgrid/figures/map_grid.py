@@ -1,0 +1,163 @@
+"""A row of attention maps for each layer, one map for each head: what many figures of the report are made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.patches import Rectangle
+from matplotlib.patheffects import withStroke
+from numpy import ndarray
+
+from headgrid.figures.panels import Margins, PanelGrid, frame_only, label_size, panel_grid
+from headgrid.figures.style import ATTENTION, GREY, INK, QUERY, SIGNED, map_colors
+
+MOST_COLUMNS = 16
+"""Maps side by side; a layer with more heads goes on in the next line."""
+
+
+@dataclass(frozen=True)
+class LayerMaps:
+    """One map for each head of a layer."""
+
+    name: str
+    """What the figure calls the layer."""
+    maps: Float[ndarray, "n y x"]
+    """In the order in which they are shown."""
+    query: tuple[int, int] | None = None
+    """Row and column, on the maps, of the query pixel that looks; it gets a frame."""
+    heads: tuple[int, ...] | None = None
+    """The heads' numbers where they are not 0, 1, 2...: heads sorted by similarity."""
+
+    def __post_init__(self) -> None:
+        if self.heads is not None and sorted(self.heads) != list(range(len(self.maps))):
+            raise ValueError(f"{self.name} has {len(self.maps)} maps; the heads {self.heads} do not name each once")
+        if self.query is not None:
+            (row, column), (height, width) = self.query, self.maps.shape[1:]
+            if not (0 <= row < height and 0 <= column < width):
+                raise ValueError(
+                    f"the query pixel ({row}, {column}) is outside of the maps of {self.name}, {height} x {width}"
+                )
+
+
+@dataclass(frozen=True)
+class QueryImage:
+    """The image that the maps belong to, shown beside them."""
+
+    pixels: Float[ndarray, "h w c"]
+    """Red, green and blue (or grey alone) between 0 and 1."""
+    query: tuple[float, float, float, float] | None = None
+    """The query pixel on the image: its upper and left border, its height and width, in pixels of the image."""
+
+
+def map_grid(
+    layers: Sequence[LayerMaps], image: QueryImage | None, title: str, what: str = "attention weight"
+) -> PanelGrid:
+    """The maps, each from zero to its own largest weight; to the left the image, to the right the scale."""
+    if not layers or not any(len(layer.maps) for layer in layers):
+        raise ValueError("there are no attention maps to show: give at least one layer with a head")
+    lines = [line for layer in layers for line in _lines(layer)]
+    num_columns = max(len(heads) for _, heads in lines)
+    height, width = next(layer.maps.shape[1:] for layer in layers if len(layer.maps))
+    sorted_heads = any(layer.heads is not None for layer in layers) or len(lines) > len(layers)
+    image_width = 0.0 if image is None else 0.85
+    margins = Margins(
+        left=0.52 + (image_width + 0.08 if image is not None else 0),
+        right=0.42,
+        top=(0.22 if title else 0.05) + (0.06 if sorted_heads else 0.22),
+        bottom=0.06,
+    )
+    lowest = (
+        0.75 if image is None else max(0.75, 0.22 + image_width * image.pixels.shape[0] / image.pixels.shape[1])
+    )
+    grid = panel_grid(
+        len(lines), num_columns, (height, width), margins,
+        gap=(0.04, 0.04), largest=1.0, lowest_height=lowest,
+    )  # fmt: skip
+    for axes, (layer, heads) in zip(grid.axes, lines, strict=True):
+        for axis in axes[len(heads) :]:
+            axis.set_visible(False)
+        if not heads:
+            axes[0].set_visible(True)
+            axes[0].axis("off")
+            axes[0].text(0, 0.5, "no heads", transform=axes[0].transAxes, va="center", color=GREY)
+        for axis, place in zip(axes, heads, strict=False):
+            draw_map(axis, layer.maps[place], layer.query)
+            if sorted_heads:
+                _number(axis, place if layer.heads is None else layer.heads[place], grid.panel_size[1])
+    grid.name_rows([layer.name if not heads or heads[0] == 0 else "" for layer, heads in lines])
+    if not sorted_heads:
+        grid.name_columns([str(head) for head in range(num_columns)], above=0.04)
+        grid.text(margins.left - 0.06, margins.top - 0.04, "head", ha="right", va="bottom")
+    if image is not None:
+        draw_side_image(grid, image, image_width)
+    draw_scale(grid, any(len(layer.maps) and float(layer.maps.min()) < 0 for layer in layers), what)
+    grid.set_title(title)
+    return grid
+
+
+def draw_map(axis: Axes, weights: Float[ndarray, "y x"], query: tuple[int, int] | None = None) -> None:
+    """One map on a scale of its own, and the frame of the query pixel."""
+    height, width = weights.shape
+    colors, norm = map_colors(float(weights.min()), float(weights.max()))
+    axis.imshow(weights, cmap=colors, norm=norm, extent=(0, width, height, 0), aspect="equal")
+    frame_only(axis)
+    if query is not None:
+        line = 0.9 if max(height, width) <= 40 else 0.6
+        axis.add_patch(Rectangle((query[1], query[0]), 1, 1, fill=False, edgecolor=QUERY, linewidth=line))
+
+
+def draw_image(axis: Axes, image: QueryImage) -> None:
+    """The image, and the frame of the query pixel."""
+    height, width = image.pixels.shape[:2]
+    axis.imshow(np.clip(image.pixels, 0, 1).squeeze(), cmap="gray", vmin=0, vmax=1, extent=(0, width, height, 0))
+    frame_only(axis)
+    if image.query is not None:
+        axis.add_patch(_frame(*image.query))
+
+
+def _frame(top: float, left: float, height: float, width: float) -> Rectangle:
+    """Seen on any image, because it has a white rim."""
+    rim = [withStroke(linewidth=2.2, foreground="white")]
+    return Rectangle((left, top), width, height, fill=False, edgecolor=QUERY, linewidth=1.0, path_effects=rim)
+
+
+def _lines(layer: LayerMaps) -> list[tuple[LayerMaps, range]]:
+    num_heads = len(layer.maps)
+    starts = range(0, max(num_heads, 1), MOST_COLUMNS)
+    return [(layer, range(start, min(start + MOST_COLUMNS, num_heads))) for start in starts]
+
+
+def _number(axis: Axes, head: int, width: float) -> None:
+    axis.annotate(
+        str(head), (0, 1), xycoords="axes fraction", xytext=(1.2, -1.2), textcoords="offset points",
+        ha="left", va="top", fontsize=label_size(width), color=INK,
+        bbox={"boxstyle": "square,pad=0.08", "facecolor": "white", "edgecolor": "none", "alpha": 0.75},
+    )  # fmt: skip
+
+
+def draw_side_image(grid: PanelGrid, image: QueryImage, width: float) -> None:
+    """The image to the left of the panels."""
+    height, columns = image.pixels.shape[:2]
+    axis = grid.add_axes(0.05, grid.margins.top, width * height / columns, width)
+    draw_image(axis, image)
+    if image.query is not None:
+        below = grid.margins.top + width * height / columns + 0.03
+        grid.text(0.05 + width / 2, below, "query pixel", ha="center", va="top", fontsize=6, color=QUERY)
+
+
+def draw_scale(grid: PanelGrid, signed: bool, what: str) -> None:
+    """The colour bar to the right of the panels; every map has its own largest weight."""
+    height = min(1.2, grid.size[0] - grid.margins.top - grid.margins.bottom)
+    axis = grid.add_axes(grid.size[1] - grid.margins.right + 0.07, grid.margins.top, height, 0.06)
+    scale = ScalarMappable(Normalize(-1 if signed else 0, 1), SIGNED if signed else ATTENTION)
+    bar = grid.figure.colorbar(scale, cax=axis, ticks=[-1, 0, 1] if signed else [0, 1])
+    bar.ax.set_yticklabels(["−max", "0", "max"] if signed else ["0", "max"])
+    bar.outline.set(edgecolor=GREY, linewidth=0.4)  # type: ignore[operator]
+    bar.ax.tick_params(length=1.5, pad=1)
+    grid.text(
+        grid.size[1] - 0.03, grid.margins.top + height / 2, what, ha="right", va="center", rotation=90, fontsize=6
+    )
