@@ -59,7 +59,7 @@ def test_the_file_is_a_model_of_ours(
         (("san",), "2 stages and there are footprints for 5"),
         (("san", "--kernels", "3;5"), "whole numbers with commas between them"),
         (("san", "--kernels", "3,4"), "the size of a footprint must be odd"),
-        (("attention-cnn", "--kernels", "3,5"), "networks of attention-cnn have none"),
+        (("attention-cnn", "--kernels", "3,5"), "--kernels is for weights of san, and these are of attention-cnn"),
     ],
 )
 def test_footprints_that_do_not_fit_are_refused(

@@ -1,8 +1,9 @@
 """From an image to tokens: each patch of pixels becomes one."""
 
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
-from headgrid.axes import Images, Tokens
+from headgrid.axes import Images
 from headgrid.layers.pixel_concatenation import PixelConcatenation
 
 
@@ -14,5 +15,5 @@ class PatchEmbedding(nn.Module):
         self.concatenation = PixelConcatenation(patch_size)
         self.linear = nn.Linear(num_channels * patch_size**2, dim)
 
-    def forward(self, images: Images) -> Tokens:
+    def forward(self, images: Images) -> Float[Tensor, "b t dim"]:
         return self.linear(self.concatenation(images).flatten(1, 2))
