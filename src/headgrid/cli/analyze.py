@@ -42,7 +42,7 @@ COLUMNS = (
 )
 
 NOTE = """\
-Peak: the shift (rows, columns) with the most attention; mass: how much of it is there. Mean shift and spread: of the
+Peak: the shift (rows, columns) with the most attention; mass: how much lies there. Mean shift and spread: of the
 attention around the query; centre: the parameter, of quadratic heads. Pixels: so many a query looks at,
 exp(entropy). Distance: how far it looks, in pixels of the layer's map; non-local: 1 looks everywhere. Content: 0
 does not look at the image. Invariant: 1 does the same at every pixel. The pages in docs/concepts explain them."""
