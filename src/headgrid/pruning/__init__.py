@@ -1,0 +1,32 @@
+"""Smaller models: which heads of a trained model can go, and the model without them."""
+
+from headgrid.pruning.content import Content
+from headgrid.pruning.criterion import Criterion, HeadJudgement, RankedCriterion
+from headgrid.pruning.degeneracy import Degeneracy
+from headgrid.pruning.entropy import Entropy
+from headgrid.pruning.gradient import Gradient, head_importance
+from headgrid.pruning.head_gates import gated_heads
+from headgrid.pruning.prunable_layers import PrunableLayer, PrunableModel, prunable_layers
+from headgrid.pruning.prune import LayerPruning, Pruning, prune
+from headgrid.pruning.redundancy import Redundancy
+from headgrid.pruning.remove_heads import remove_heads
+
+__all__ = [
+    "Content",
+    "Criterion",
+    "Degeneracy",
+    "Entropy",
+    "Gradient",
+    "HeadJudgement",
+    "LayerPruning",
+    "PrunableLayer",
+    "PrunableModel",
+    "Pruning",
+    "RankedCriterion",
+    "Redundancy",
+    "gated_heads",
+    "head_importance",
+    "prunable_layers",
+    "prune",
+    "remove_heads",
+]
