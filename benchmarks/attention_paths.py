@@ -22,6 +22,7 @@ from rich.progress import track
 from rich.table import Table
 from torch import Tensor
 
+from headgrid.cli.output import console_for_tables
 from headgrid.ops import (
     apply_attention,
     attention_weights,
@@ -191,7 +192,7 @@ def print_table(timings: list[Timing]) -> None:
             f"{timing.forward_and_backward * 1e3:.2f} ms",
             f"{timing.forward_and_backward / first.forward_and_backward:.2f}",
         )
-    Console().print(table)
+    console_for_tables().print(table)
 
 
 def main(

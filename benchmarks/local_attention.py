@@ -29,6 +29,7 @@ from rich.table import Table
 from torch import Tensor
 
 from headgrid.attention import PairwiseAttentionConfig, PatchwiseAttentionConfig
+from headgrid.cli.output import console_for_tables
 from headgrid.ops import Footprint, explicit_vector_aggregation, neighbours, vector_aggregation
 
 DEFAULT_SHAPES = ("4,56,56,64,8", "4,28,28,128,16", "8,14,14,256,32")
@@ -199,8 +200,9 @@ def print_table(costs: list[Cost]) -> None:
             ),
             *(f"{cost.megabytes:.1f}", f"1/{first.megabytes / cost.megabytes:.1f}"),
         )
-    Console().print(table)
-    Console().print("goals of the aggregation at footprint 7: 8x, 4x, 1/5")
+    console = console_for_tables()
+    console.print(table)
+    console.print("goals of the aggregation at footprint 7: 8x, 4x, 1/5")
 
 
 def main(

@@ -16,9 +16,14 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
+def console_for_tables() -> Console:
+    """Standard output, wide enough for a table where it is a file or a pipe."""
+    return Console(width=None if sys.stdout.isatty() else _WIDTH_OF_FILES, highlight=False)
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], note: str | None = None) -> None:
     """Words to the left, columns of numbers to the right."""
-    console = Console(width=None if sys.stdout.isatty() else _WIDTH_OF_FILES, highlight=False)
+    console = console_for_tables()
     table = Table(box=None, pad_edge=False, header_style="bold")
     for index, column in enumerate(columns):
         numbers = all(row[index][:1].isdigit() or row[index] in ("", "-") for row in rows)
