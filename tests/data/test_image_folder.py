@@ -15,6 +15,7 @@ from made_images import as_bytes, shorten, small, to_tensor, write_images
 from PIL import Image
 
 from headgrid.data import CropAndFlip, ImageFolder, NoAugmentation, RandomResizedCropAndFlip
+from headgrid.data.batch_plan import SampledOrder
 from headgrid.data.image_folder import _default_num_workers
 
 
@@ -95,6 +96,15 @@ def test_batches_do_not_depend_on_workers_start_or_processes(directory, augmenta
     shares = [batches(0, 2, rank, 2).epoch(1) for rank in range(2)]
     together = [tuple(map(torch.cat, zip(*parts, strict=True))) for parts in zip(*shares, strict=True)]
     assert equal(together, whole)
+
+
+def test_a_sample_to_evaluate_on(directory):
+    dataset = small(directory).load()
+    images, labels = next(dataset.evaluation_batches("train", 30).epoch())
+    some = dataset.evaluation_batches("train", 3, sample=10)
+    indices = SampledOrder(labels, 10).indices()
+    assert some.num_images == 10
+    assert equal(list(zip(*some, strict=True)), [images[indices].split(3), labels[indices].split(3)])
 
 
 def test_labels_belong_to_their_images(tmp_path):

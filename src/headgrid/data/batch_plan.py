@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
+from headgrid.axes import Labels
 from headgrid.data.random_stream import Purpose, random_stream
 
 
@@ -29,6 +30,22 @@ class StoredOrder:
 
 
 @dataclass(frozen=True)
+class SampledOrder:
+    """So many images, each class in proportion, in the order of the data set; the same in every epoch."""
+
+    labels: Labels
+    num_images: int
+    seed: int = 0
+
+    def indices(self) -> Int64[Tensor, "i"]:
+        """Evenly spaced places in the images sorted by class, those of one class shuffled."""
+        shuffled = torch.randperm(len(self.labels), generator=random_stream(self.seed, Purpose.SPLIT))
+        by_class = shuffled[self.labels.cpu()[shuffled].argsort(stable=True)]
+        places = torch.arange(self.num_images) * len(self.labels) // self.num_images
+        return by_class[places].sort().values
+
+
+@dataclass(frozen=True)
 class ShuffledOrder:
     """Another order in every epoch."""
 
@@ -41,7 +58,7 @@ class BatchPlan:
 
     num_stored_images: int
     batch_size: int
-    order: StoredOrder | ShuffledOrder
+    order: StoredOrder | SampledOrder | ShuffledOrder
     num_uniforms: int = 0
     """Random numbers per image; only a shuffled order has any."""
     rank: int = 0
@@ -90,14 +107,25 @@ class BatchPlan:
         match self.order:
             case StoredOrder():
                 return torch.arange(self.num_stored_images)
+            case SampledOrder():
+                return self.order.indices()
             case ShuffledOrder(seed):
                 generator = random_stream(seed, Purpose.ORDER, epoch)
                 return torch.randperm(self.num_stored_images, generator=generator)
 
     def _uniforms(self, num_images: int, epoch: int, batch: int) -> Float64[Tensor, "b r"]:
         match self.order:
-            case StoredOrder():
+            case StoredOrder() | SampledOrder():
                 return torch.zeros(num_images, 0, dtype=torch.float64)
             case ShuffledOrder(seed):
                 generator = random_stream(seed, Purpose.AUGMENTATION, epoch, batch)
                 return torch.rand(num_images, self.num_uniforms, generator=generator, dtype=torch.float64)
+
+
+def evaluation_plan(labels: Labels, batch_size: int, sample: int | None) -> BatchPlan:
+    """All images of a split, or a sample of so many."""
+    if sample is None:
+        return BatchPlan(len(labels), batch_size, StoredOrder())
+    if not 1 <= sample <= len(labels):
+        raise ValueError(f"{sample} images cannot be taken: expected a number from 1 to {len(labels)}")
+    return BatchPlan(sample, batch_size, SampledOrder(labels, sample))

@@ -101,8 +101,10 @@ class Dataset(ABC):
         """
 
     @abstractmethod
-    def evaluation_batches(self, split: Split, batch_size: int, device: str | torch.device = "cpu") -> Batches:
-        """In the stored order, not augmented."""
+    def evaluation_batches(
+        self, split: Split, batch_size: int, device: str | torch.device = "cpu", sample: int | None = None
+    ) -> Batches:
+        """In the stored order, not augmented; all images, or a sample of so many with each class in proportion."""
 
     def check_not_empty(self, split: Split) -> None:
         if not self.num_images[split]:

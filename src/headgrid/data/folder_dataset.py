@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader
 
 from headgrid.axes import Images, Labels
 from headgrid.data.augmentation import CropAndFlip, NoAugmentation, RandomResizedCropAndFlip
-from headgrid.data.batch_plan import BatchPlan, PlannedBatch, ShuffledOrder, StoredOrder
+from headgrid.data.batch_plan import BatchPlan, PlannedBatch, ShuffledOrder, evaluation_plan
 from headgrid.data.dataset import Dataset, Normalization, Split
 from headgrid.data.folder_index import FolderIndex
 from headgrid.data.image_decoding import (
@@ -128,9 +128,10 @@ class FolderDataset(Dataset):
         return self._batches("train", plan, self.evaluation_view, self.augmentation, device)
 
     def evaluation_batches(
-        self, split: Split, batch_size: int, device: str | torch.device = "cpu"
+        self, split: Split, batch_size: int, device: str | torch.device = "cpu", sample: int | None = None
     ) -> FolderBatches:
-        plan = BatchPlan(self.num_images[split], batch_size, StoredOrder())
+        self.check_not_empty(split)
+        plan = evaluation_plan(self.splits[split].labels, batch_size, sample)
         return self._batches(split, plan, self.evaluation_view, NoAugmentation(), device)
 
     def _batches(

@@ -15,6 +15,7 @@ class Purpose(IntEnum):
     AUGMENTATION = 2
     SPLIT = 3
     PICTURES = 4
+    ATTACK = 5
 
 
 def random_stream(seed: int, purpose: Purpose, *place: int) -> torch.Generator:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headgrid.axes import ByteImages, Images, Labels
 from headgrid.data.augmentation import CropAndFlip, NoAugmentation
-from headgrid.data.batch_plan import BatchPlan, PlannedBatch, ShuffledOrder, StoredOrder
+from headgrid.data.batch_plan import BatchPlan, PlannedBatch, ShuffledOrder, evaluation_plan
 from headgrid.data.dataset import Dataset, Normalization, Split
 
 
@@ -100,10 +100,10 @@ class TensorDataset(Dataset):
         return TensorBatches(self._data("train", device), plan, self.augmentation, self.normalization)
 
     def evaluation_batches(
-        self, split: Split, batch_size: int, device: str | torch.device = "cpu"
+        self, split: Split, batch_size: int, device: str | torch.device = "cpu", sample: int | None = None
     ) -> TensorBatches:
         self.check_not_empty(split)
-        plan = BatchPlan(self.num_images[split], batch_size, StoredOrder())
+        plan = evaluation_plan(self.splits[split].labels, batch_size, sample)
         return TensorBatches(self._data(split, device), plan, NoAugmentation(), self.normalization)
 
     def _data(self, split: Split, device: str | torch.device) -> LabelledImages:
