@@ -13,25 +13,25 @@ from headgrid.analysis.attention_record import AttentionRecord, Placement
 from headgrid.analysis.mean_over_images import mean_over_images
 
 
-def query_attention(record: AttentionRecord, row: float, column: float) -> dict[str, Float[Tensor, "b n y x"]]:
+def query_attention(record: AttentionRecord, row: int, column: int) -> dict[str, Float[Tensor, "b n y x"]]:
     """What the heads of each layer look at from (row, column) of the images, by the layer's name."""
     height, width = record.image_size
     if not (0 <= row < height and 0 <= column < width):
         raise ValueError(
-            f"there is no pixel ({row:g}, {column:g}) in images of {height} x {width}: rows go from 0 to "
+            f"there is no pixel ({row}, {column}) in images of {height} x {width}: rows go from 0 to "
             f"{height - 1} and columns from 0 to {width - 1}"
         )
     return {layer.name: layer.of_query(*query_at(layer.placement, row, column)) for layer in record}
 
 
 def mean_query_attention(
-    records: Iterable[AttentionRecord], row: float, column: float
+    records: Iterable[AttentionRecord], row: int, column: int
 ) -> dict[str, Float[Tensor, "n y x"]]:
     """The same as a mean over all images of a stream of batches: what is left when the images are averaged out."""
     return mean_over_images(records, lambda record: query_attention(record, row, column))
 
 
-def query_at(placement: Placement, row: float, column: float) -> tuple[int, int]:
+def query_at(placement: Placement, row: int, column: int) -> tuple[int, int]:
     """The query pixel nearest to a place of the image, on the grid of queries; the first of equally near ones."""
     centers = query_centers(placement)
     nearest = [
