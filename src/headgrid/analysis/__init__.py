@@ -1,9 +1,23 @@
 """From a model, or what it recorded, to arrays."""
 
 from headgrid.analysis.attention_record import AttentionRecord, LayerAttention, Placement, TokenAttention
-from headgrid.analysis.centers import HeadCenters, centers_of_row, contour, describe_centers, head_centers
-from headgrid.analysis.measures import AttentionMeasures, HeadMeasures, KernelCover, LayerMeasures
+from headgrid.analysis.average_attention import average_attention, mean_average_attention
+from headgrid.analysis.centers import (
+    HeadCenters,
+    Trajectories,
+    centers_of_row,
+    contour,
+    describe_centers,
+    head_centers,
+    trajectories,
+)
+from headgrid.analysis.fitted_centers import fitted_centers
+from headgrid.analysis.head_order import head_order
+from headgrid.analysis.measure_attention import Thresholds, measure_attention, measure_records
+from headgrid.analysis.measures import AttentionMeasures, HeadMeasures, KernelCover, KernelShape, LayerMeasures
+from headgrid.analysis.query_attention import mean_query_attention, query_attention
 from headgrid.analysis.record_attention import record_attention, record_batches
+from headgrid.analysis.rollout import rollout, rollout_between_pixels
 
 __all__ = [
     "AttentionMeasures",
@@ -11,14 +25,28 @@ __all__ = [
     "HeadCenters",
     "HeadMeasures",
     "KernelCover",
+    "KernelShape",
     "LayerAttention",
     "LayerMeasures",
     "Placement",
+    "Thresholds",
     "TokenAttention",
+    "Trajectories",
+    "average_attention",
     "centers_of_row",
     "contour",
     "describe_centers",
+    "fitted_centers",
     "head_centers",
+    "head_order",
+    "mean_average_attention",
+    "mean_query_attention",
+    "measure_attention",
+    "measure_records",
+    "query_attention",
     "record_attention",
     "record_batches",
+    "rollout",
+    "rollout_between_pixels",
+    "trajectories",
 ]

@@ -95,32 +95,10 @@ def contour(
 
     An inverse covariance that is singular in some direction gives an ellipse cut off at 1,000 pixels.
     """
-    eigenvalues, directions = torch.linalg.eigh(inverse_covariance)
-    return _ellipse(center, directions, 1 / eigenvalues.clamp_min(1e-12).sqrt(), share, num_points)
-
-
-def fitted_contour(
-    mean_shift: Float[Tensor, "2"], covariance: Float[Tensor, "2 2"], share: float, num_points: int = 64
-) -> Float[Tensor, "points 2"]:
-    """The same for any head, from the mean and the covariance of its shifts, as if it were Gaussian.
-
-    A head that looks at a single shift has no extent: all points are that shift.
-    """
-    variances, directions = torch.linalg.eigh(covariance)
-    return _ellipse(mean_shift, directions, variances.clamp_min(0).sqrt(), share, num_points)
-
-
-def _ellipse(
-    center: Float[Tensor, "2"],
-    directions: Float[Tensor, "2 axis"],
-    deviations: Float[Tensor, "axis"],
-    share: float,
-    num_points: int,
-) -> Float[Tensor, "points 2"]:
-    """Holds the share of a Gaussian with these standard deviations along these directions."""
     if not 0 < share < 1:
         raise ValueError(f"the share of the attention must lie between 0 and 1, got {share}")
-    radii = math.sqrt(-2 * math.log(1 - share)) * deviations
+    eigenvalues, directions = torch.linalg.eigh(inverse_covariance)
+    radii = math.sqrt(-2 * math.log(1 - share)) / eigenvalues.clamp_min(1e-12).sqrt()
     angles = torch.linspace(0, 2 * math.pi, num_points + 1, dtype=center.dtype)[:-1]
     circle = torch.stack([angles.cos(), angles.sin()], dim=-1)
     return center + (circle * radii.clamp_max(1000.0)) @ directions.T

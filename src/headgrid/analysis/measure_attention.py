@@ -13,6 +13,7 @@ from headgrid.analysis.attention_record import AttentionRecord
 from headgrid.analysis.centers import HeadCenters, centers_of_layer
 from headgrid.analysis.content_dependence import content_variances
 from headgrid.analysis.kernel_cover import best_cover, covered_kernel_size, largest_kernel
+from headgrid.analysis.kernel_shape import kernel_shape
 from headgrid.analysis.layer_statistics import LayerStatistics
 from headgrid.analysis.locality import covariances, mean_distances, mean_shifts, non_localities, spreads
 from headgrid.analysis.measures import AttentionMeasures, HeadMeasures, LayerMeasures, Pair
@@ -55,9 +56,10 @@ def measure_attention(
     """
 
     def centers_of(layer: str) -> HeadCenters | None:
+        module, _, _ = layer.partition(":")  # what follows counts the passes through a module
         try:
-            return centers_of_layer(model.get_submodule(layer))
-        except AttributeError:  # a record may name what is no module: a function, or a pass through one
+            return centers_of_layer(model.get_submodule(module))
+        except AttributeError:  # attention that is a function, and no module
             return None
 
     return measure_records(record_batches(model, batches), centers_of, thresholds, progress)
@@ -120,6 +122,7 @@ def _measure_layer(
     heads = _measure_heads(statistics, distribution, centers)
     cover = best_cover(distribution, largest_kernel(distribution))
     covered = covered_kernel_size(distribution, thresholds.tolerance)
+    convolution = kernel_shape(heads, thresholds.tolerance)
     similarity = tuple(map(tuple, similarities(statistics.products).tolist()))
     redundant = redundant_groups(similarity, thresholds.similarity)
     return LayerMeasures(
@@ -129,9 +132,10 @@ def _measure_layer(
         heads=heads,
         cover=cover,
         covered_kernel_size=covered,
+        convolution=convolution,
         similarity=similarity,
         redundant=redundant,
-        sentence=sentence(heads, cover, covered, redundant, thresholds.tolerance),
+        sentence=sentence(heads, cover, covered, convolution, redundant, thresholds.tolerance),
     )
 
 

@@ -44,6 +44,7 @@ def _layer_row(layer: LayerMeasures) -> TableRow:
         "kernel_size": layer.cover.kernel_size,
         "mean_mass_on_kernel": layer.cover.mean_mass,
         "covered_kernel_size": layer.covered_kernel_size,
+        "convolution": None if layer.convolution is None else "{} x {}".format(*layer.convolution.size),
         "redundant": " ".join("+".join(map(str, group)) for group in layer.redundant),
         "sentence": layer.sentence,
     }

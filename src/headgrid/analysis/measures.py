@@ -77,6 +77,18 @@ class KernelCover:
 
 
 @dataclass(frozen=True)
+class KernelShape:
+    """The kernel of a layer that does what a convolution does: its heads have these shifts, one each."""
+
+    size: tuple[int, int]
+    """Rows and columns."""
+    dilation: tuple[int, int]
+    """Distance between neighbouring shifts, along rows and columns; 1 where there is only one."""
+    middle: tuple[int, int]
+    """The shift of the kernel's middle element (for even sizes, the one above and left of the middle)."""
+
+
+@dataclass(frozen=True)
 class LayerMeasures:
     """One layer: its heads, the kernel that they cover together, and how alike they are."""
 
@@ -93,6 +105,9 @@ class LayerMeasures:
     covered_kernel_size: int
     """The largest K such that every shift of a K x K kernel has a head of its own with at least 1 - tolerance of
     its attention there; 0 if there is none."""
+    convolution: KernelShape | None
+    """The kernel, of any size and dilation, if *all* heads have a shift of their own with at least 1 - tolerance of
+    their attention there, and the shifts are those of a kernel. None otherwise."""
     similarity: tuple[tuple[float, ...], ...]
     """Cosine between the maps of any two heads, over all images, queries and keys: 1 on the diagonal."""
     redundant: tuple[tuple[int, ...], ...]

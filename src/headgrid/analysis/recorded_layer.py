@@ -3,6 +3,7 @@
 import math
 
 from headgrid.analysis.attention_record import LayerAttention, Placement, layer_of_matrix
+from headgrid.analysis.recording import NoMapError
 from headgrid.attention import AttentionOutput, FootprintAttentionOutput, TokenAttentionOutput
 from headgrid.theory import ConvertedConvolution
 
@@ -13,12 +14,10 @@ MOST_WEIGHTS = 2**31
 """Maps of more numbers than these are not written out: 8 GiB in float32 for one layer."""
 
 
-class MapsTooLargeError(Exception):
-    """The maps of a layer would not fit into memory."""
-
-
 def layer_of_output(name: str, output: Output, image_size: tuple[int, int]) -> LayerAttention:
     """The maps of a layer, placed by what its output says of footprint and tokens."""
+    if output.weights is not None and output.weights.shape[1] == 0:
+        raise NoMapError("pruning has removed all its heads")
     if isinstance(output, TokenAttentionOutput):
         assert output.weights is not None
         layout = output.layout
@@ -35,16 +34,18 @@ def layer_of_output(name: str, output: Output, image_size: tuple[int, int]) -> L
         )
     assert output.weights is not None
     grid = (output.weights.shape[-2], output.weights.shape[-1])
+    if output.weights.shape[2:4] != grid:
+        raise NoMapError("only some of its pixels attend, and it does not say which")
     return LayerAttention(name, output.weights, Placement.of_grid(grid, image_size))
 
 
 def layer_of_convolution(
-    name: str, layer: ConvertedConvolution, num_images: int, size: tuple[int, int], image_size: tuple[int, int]
+    name: str, layer: ConvertedConvolution, input_shape: tuple[int, ...], image_size: tuple[int, int]
 ) -> LayerAttention:
-    """The maps of a converted convolution on an input of ``size`` pixels: one for all images.
-
-    Its keys are the pixels of the padded map.
-    """
+    """The maps of a converted convolution, the same for all images; its keys are the pixels of the padded input."""
+    if layer.num_axes == 1 or len(input_shape) != 4:
+        raise NoMapError("it runs on sequences, or on no batch: its input is no map of the images")
+    num_images, _, *size = input_shape
     (top, bottom), (left, right) = layer.padding_sides()
     keys = (size[0] + top + bottom, size[1] + left + right)
     rows, columns = layer.queries(*size)
@@ -65,6 +66,6 @@ def layer_of_convolution(
 def check_size(num_weights: int) -> None:
     """Stops before maps are written out that cannot fit."""
     if num_weights > MOST_WEIGHTS:
-        raise MapsTooLargeError(
+        raise NoMapError(
             f"its maps would take {num_weights * 4 / 2**30:.0f} GiB: record fewer or smaller images at a time"
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headgrid.analysis.measures import HeadMeasures, KernelCover
+from headgrid.analysis.measures import HeadMeasures, KernelCover, KernelShape
 
 NO_CONTENT = 1e-6
 """Up to this content variance, which rounding may leave, a head is said not to look at the image."""
@@ -15,12 +15,13 @@ def sentence(
     heads: Sequence[HeadMeasures],
     cover: KernelCover,
     covered_kernel_size: int,
+    convolution: KernelShape | None,
     redundant: Sequence[Sequence[int]],
     tolerance: float,
 ) -> str:
     """One sentence about a layer."""
     clauses = (
-        _kernel(len(heads), cover, covered_kernel_size, tolerance),
+        _kernel(heads, cover, covered_kernel_size, convolution, tolerance),
         _reach(heads),
         _content(heads),
         _tokens(heads),
@@ -31,23 +32,35 @@ def sentence(
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _kernel(num_heads: int, cover: KernelCover, covered: int, tolerance: float) -> str:
+def _kernel(
+    heads: Sequence[HeadMeasures],
+    cover: KernelCover,
+    covered: int,
+    convolution: KernelShape | None,
+    tolerance: float,
+) -> str:
     size = cover.kernel_size
-    if covered == size and size > 1:
-        least = max(min(cover.masses), 1 - tolerance)
+    if convolution is not None and len(heads) > 1:
+        least = min(head.peak_mass for head in heads)
         share = "all" if least > ALL else f"at least {percent(least)}"
-        return (
-            f"like a {size} x {size} convolution: every shift has a head of its own, with {share} of its attention"
-        )
+        return f"like a {_shape(convolution)}: every shift has a head of its own, with {share} of its attention"
     if covered > 1:
-        return f"its heads cover a {covered} x {covered} kernel within {percent(tolerance)}, but no larger one"
+        larger = ", but no larger one" if covered < size else ""
+        return f"its heads cover a {covered} x {covered} kernel within {percent(tolerance)}{larger}"
     if size == 1:
-        head = "its head puts" if num_heads == 1 else f"head {cover.heads[0]} puts"
+        head = "its head puts" if len(heads) == 1 else f"head {cover.heads[0]} puts"
         return f"{head} {percent(cover.masses[0])} of its attention on the query itself"
     return (
         f"no {size} x {size} convolution: assigned to its shifts as well as possible, heads put "
         f"{percent(cover.mean_mass)} of their attention there"
     )
+
+
+def _shape(kernel: KernelShape) -> str:
+    rows, columns = kernel.dilation
+    dilation = "" if kernel.dilation == (1, 1) else f" with dilation {rows}" + (f" x {columns}" * (rows != columns))
+    place = "" if kernel.middle == (0, 0) else " around the shift {:+d} {:+d}".format(*kernel.middle)
+    return f"{kernel.size[0]} x {kernel.size[1]} convolution{dilation}{place}"
 
 
 def _reach(heads: Sequence[HeadMeasures]) -> str:
