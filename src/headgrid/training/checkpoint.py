@@ -110,14 +110,14 @@ def load_checkpoint(folder: Path, name: str) -> Checkpoint | None:
     return Checkpoint(load_tensors(path), load_tensors(state_file), load_metadata(state_file))
 
 
-def load_weights(path: Path, checkpoint: str | None = None) -> Tensors:
-    """The weights of a safetensors file, or of a run folder.
+def find_weights(path: Path, checkpoint: str | None = None) -> Path:
+    """The safetensors file itself, or that of a checkpoint of a run folder.
 
     Of a run folder `checkpoint` names one of those kept (`last`, `best`, `epoch-0100`). Without a name it is the
     best on the validation images, or the last where nothing was validated.
     """
     if path.is_file():
-        return load_tensors(path)
+        return path
     if not path.exists():
         raise ValueError(f"{path} does not exist: expected a run folder or a .safetensors file")
     folder = path / CHECKPOINTS
@@ -128,4 +128,9 @@ def load_weights(path: Path, checkpoint: str | None = None) -> Tensors:
     name = checkpoint or ("best" if "best" in kept else "last")
     if name not in kept:
         raise ValueError(f"{path} has no checkpoint {name!r}: it has {', '.join(kept)}")
-    return load_tensors(weights_file(folder, name))
+    return weights_file(folder, name)
+
+
+def load_weights(path: Path, checkpoint: str | None = None) -> Tensors:
+    """The weights of the file that `find_weights` names."""
+    return load_tensors(find_weights(path, checkpoint))

@@ -8,15 +8,25 @@ from torch import Tensor, nn
 from headgrid.evaluation.accuracy import Batches
 from headgrid.training.files import Row
 from headgrid.training.session import Session, Stopped
+from headgrid.training.step import NewRows, renewal_seed
 from headgrid.training.writers import Writer
 
 Describe = Callable[[nn.Module], dict[str, Tensor]]
 """Arrays to keep of a model after every epoch, by name: the centers of its heads."""
 
+Renew = Callable[[nn.Module, int, int], NewRows]
+"""What of a model begins anew before an epoch, given the number of finished epochs and a seed: degenerate heads.
 
-def train_epoch(session: Session, batches: Batches) -> None:
+It must depend on nothing else, and a row must get the same value whatever other rows begin anew with it: a training
+that is resumed before the first step of the epoch asks again.
+"""
+
+
+def train_epoch(session: Session, batches: Batches, renew: Renew | None = None) -> None:
     """The remaining steps of the current epoch."""
     state, learner = session.state, session.learner
+    if renew is not None and state.batch == 0:
+        _renew(session, renew)
     session.spend(training=False)
     learner.model.train()
     for images, labels in batches.epoch(state.epoch, state.batch):
@@ -33,6 +43,19 @@ def train_epoch(session: Session, batches: Batches) -> None:
         )
     session.refuse_bad_weights()
     session.spend(training=True)
+
+
+def _renew(session: Session, renew: Renew) -> None:
+    epoch, learner = session.state.epoch, session.learner
+    seed = renewal_seed(session.state.seed, epoch)
+    new = session.processes.on_main(lambda: renew(learner.model, epoch, seed))
+    if not new:
+        return
+    learner.set_rows(new)
+    rows = {name: list(values) for name, values in new.items()}
+    session.processes.on_main(lambda: session.run.add_event("renew", step=session.state.step, rows=rows))
+    in_words = "; ".join(f"{name} {', '.join(map(str, numbers))}" for name, numbers in rows.items())
+    session.progress.say(f"before epoch {epoch + 1}, rows of parameters begin anew: {in_words}")
 
 
 def _show(session: Session) -> None:

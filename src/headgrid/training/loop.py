@@ -17,13 +17,13 @@ from headgrid.training.checkpoint import Checkpoint, load_weights
 from headgrid.training.config import TrainingConfig
 from headgrid.training.distributed import Processes
 from headgrid.training.environment import describe_environment
-from headgrid.training.epochs import Describe, described, finish_epoch, train_epoch
+from headgrid.training.epochs import Describe, Renew, described, finish_epoch, train_epoch
 from headgrid.training.progress import Pace, Progress
 from headgrid.training.result import TrainingResult, peak_memory
 from headgrid.training.run_folder import RunFolder
 from headgrid.training.session import Session, Stopped
 from headgrid.training.state import TrainingState
-from headgrid.training.step import Learner, deterministic, load_into
+from headgrid.training.step import Learner, Penalty, deterministic, load_into
 from headgrid.training.stops import Diverged, Interrupted, stop_request
 from headgrid.training.writers import Writer
 
@@ -43,6 +43,8 @@ def train(
     compile: bool = False,
     test_batches: Callable[[], Batches] | None = None,
     describe: Describe | None = None,
+    penalty: Penalty | None = None,
+    renew: Renew | None = None,
     writers: Sequence[Writer] = (),
     progress: Progress | None = None,
     processes: Processes | None = None,
@@ -53,6 +55,9 @@ def train(
     `experiment` is the text of `experiment.yaml`; a run is resumed only with the same experiment. With `resume` a
     run goes on where its last checkpoint stands, begins where there is none, and a finished one gives its stored
     result.
+
+    `penalty` is added to the loss, whose reported values do not contain it; `renew` is asked before every epoch
+    what of the model begins anew.
 
     Raises `Interrupted` when somebody stops the training (its message ends with `resume_hint`), `Diverged` when a
     loss is not finite any more, and `ValueError` for what cannot be trained.
@@ -70,7 +75,7 @@ def train(
             progress.say(f"{folder} is finished already: {result.in_words()}")
             return result
         stack.enter_context(deterministic(device))
-        learner = Learner(model, config, seed, device, processes, compile)
+        learner = Learner(model, config, seed, device, processes, compile, penalty)
         state = TrainingState(seed, processes.num_processes, len(training_batches))
         session = Session(run, config, learner, state, processes, request, progress, resume_hint)
         stack.callback(progress.close)
@@ -85,7 +90,7 @@ def train(
 
             processes.on_main(start_writers)
             while session.state.epoch < config.num_epochs:
-                train_epoch(session, training_batches)
+                train_epoch(session, training_batches, renew)
                 finish_epoch(session, validation_batches, num_classes, describe, writers)
             return _finish(session, test_batches, num_classes)
         except (Interrupted, Diverged) as end:

@@ -5,7 +5,7 @@ seed and the step, never from what happened before in the process. So a training
 goes on exactly as if it had not stopped.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,6 +23,17 @@ from headgrid.training.distributed import Processes
 from headgrid.training.optimizer import trainable
 
 _OPTIMIZER, _RAW = "optimizer.", "raw."
+
+Penalty = Callable[[nn.Module], Tensor]
+"""A term of the loss that depends on the parameters of the model alone."""
+
+NewRows = Mapping[str, Mapping[int, Tensor]]
+"""New values for parts of a model: for some rows of some parameters, by the parameter's name."""
+
+
+def renewal_seed(seed: int, epoch: int) -> int:
+    """The seed of what begins anew after so many epochs, apart from those of the steps."""
+    return int(np.random.SeedSequence((seed, epoch), spawn_key=(1,)).generate_state(1, np.uint64)[0])
 
 
 def seed_step(seed: int, step: int, rank: int, device: torch.device) -> None:
@@ -81,12 +92,14 @@ class Learner:
         device: torch.device,
         processes: Processes,
         compile: bool,
+        penalty: Penalty | None = None,
     ) -> None:
         self.model = model.to(device)
         self.config = config
         self.seed = seed
         self.device = device
         self.processes = processes
+        self.penalty = penalty
         # State is always read from the model itself; compiling and wrapping only change how it is called.
         self.call: nn.Module = torch.compile(model) if compile else model  # type: ignore[assignment]
         self.call_training = processes.wrap(self.call, device)
@@ -118,25 +131,41 @@ class Learner:
         loss = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
         # The processes' gradients are averaged. Slices may differ in size, so each loss is its share of the mean
         # over the whole batch, times the number of processes.
-        (loss * (self.processes.num_processes / num_global_images)).backward()
+        objective = loss * (self.processes.num_processes / num_global_images)
+        if self.penalty is not None:
+            objective = objective + self.penalty(self.model)
+        objective.backward()
         if self.config.gradient_clip is not None:
             nn.utils.clip_grad_norm_(self.parameters.values(), self.config.gradient_clip)
         self.optimizer.step()
         if self.average is not None:
             self.average.update(step)
-        self._count(step, logits.detach(), labels, loss.detach())
+        self._count(step, logits.detach(), labels, loss.detach(), objective.detach())
 
     def _logits(self, images: Images) -> Logits:
         with autocast(self.device, self.config.precision):
             return self.call_training(images).float()
 
     @torch.no_grad()
-    def _count(self, step: int, logits: Tensor, labels: Tensor, loss: Tensor) -> None:
+    def _count(self, step: int, logits: Tensor, labels: Tensor, loss: Tensor, objective: Tensor) -> None:
         self.num_images += len(labels)
         self._sums[0] += loss
         self._sums[1] += (logits.argmax(dim=1) == labels).sum()
-        bad = ~torch.isfinite(loss) & (self._first_bad_step < 0)
+        bad = ~torch.isfinite(objective) & (self._first_bad_step < 0)
         self._first_bad_step.masked_fill_(bad, step)
+
+    @torch.no_grad()
+    def set_rows(self, new: NewRows) -> None:
+        """Let rows of parameters begin anew: the optimizer forgets about them, and so does the average."""
+        for name, values in new.items():
+            parameter = self.parameters[name]
+            rows = torch.tensor(list(values), device=parameter.device)
+            parameter[rows] = torch.stack(list(values.values())).to(parameter)
+            for state in self.optimizer.state.get(parameter, {}).values():
+                if isinstance(state, Tensor) and state.shape == parameter.shape:
+                    state[rows] = 0
+            if self.average is not None:
+                self.average.state[name][rows] = parameter[rows]
 
     def first_bad_step(self) -> int | None:
         """The first step of this process whose loss was not finite. Waits for the device."""
