@@ -21,7 +21,7 @@ class Arguments:
     """Turn the weights of another project into a file that `headgrid evaluate` and `headgrid.load` read."""
 
     project: tyro.conf.Positional[Literal["attention-cnn", "san", "timm-vit"]]
-    """attention-cnn: the code of Cordonnier et al.; san: the official SAN; timm-vit: plain ViTs and DeiTs of timm."""
+    """attention-cnn: the code of Cordonnier et al.; san: the official SAN; timm-vit: plain ViTs and DeiTs."""
     checkpoint: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="CHECKPOINT")]
     """Its file: a .checkpoint with the config.yaml of its run beside it; a .pth; a .safetensors, .bin or .pth."""
     out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="OUT")]

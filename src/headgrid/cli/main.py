@@ -12,6 +12,7 @@ VERBS = {
     "show": ("headgrid.cli.show", "print an experiment in full, as YAML"),
     "train": ("headgrid.cli.train", "train a preset, or an experiment from a file; resume a run"),
     "evaluate": ("headgrid.cli.evaluate", "measure a trained model: accuracy, loss, each class"),
+    "robustness": ("headgrid.cli.robustness", "measure what turned images and adversaries do to accuracy"),
     "analyze": ("headgrid.cli.analyze", "measure what every head looks at: where, how widely, like a convolution?"),
     "report": ("headgrid.cli.report", "write a page about a run: accuracy, head centres, attention maps"),
     "cost": ("headgrid.cli.cost", "count parameters and multiply-adds"),
