@@ -9,6 +9,7 @@ from timm_vit_formulas import logits, random_state
 from headgrid.data import Cifar10, Normalization
 from headgrid.interop.timm_vit import import_checkpoint, translate
 from headgrid.layers import ClassTokenPooling, MeanOfPatches, NormAfterPooling
+from headgrid.models import resize_tables
 
 VARIANTS = {
     "class token": {},
@@ -43,14 +44,14 @@ def test_follows_the_formulas(variant):
 @torch.no_grad()
 def test_a_table_for_images_that_are_not_square(class_position):
     """Its length tells no sides, so the images do; also where a square has as many patches."""
-    for grid in ((2, 5), (1, 4)):
+    for grid in ((2, 6), (1, 4)):
         state = _state(grid=grid, class_position=class_position)
         model = translate(state, num_heads=2, image_size=(4 * grid[0], 4 * grid[1]))
         images = torch.randn(2, 3, 4 * grid[0], 4 * grid[1], dtype=torch.float64)
         torch.testing.assert_close(model(images), logits(state, images, num_heads=2))
 
 
-@pytest.mark.parametrize("image_size", [(20, 12), (8, 24)])
+@pytest.mark.parametrize("image_size", [(20, 12), (8, 20)])
 @pytest.mark.parametrize("class_token", [True, False])
 @torch.no_grad()
 def test_positions_are_resized_for_other_images(class_token, image_size):
@@ -63,6 +64,18 @@ def test_positions_are_resized_for_other_images(class_token, image_size):
     state["pos_embed"] = torch.cat([state["pos_embed"][:, : int(class_token)], resized], dim=1)
     images = torch.randn(2, 3, *image_size, dtype=torch.float64)
     torch.testing.assert_close(model(images), logits(state, images, num_heads=2))
+
+
+def test_positions_that_could_be_two_things():
+    """Sixteen: of a class token and 3 x 5 patches, or of 4 x 4 patches. Ten are a class token and 3 x 3 patches."""
+    state = _state(grid=(4, 4), class_position=False)
+    with pytest.raises(ValueError, match=r"16 positions: .* a class token and 3 x 5 patches, or of 4 x 4 patches"):
+        translate(state, num_heads=2, image_size=(12, 20))
+    model = resize_tables(translate(state, num_heads=2), (12, 20))
+    assert torch.equal(model.positions.class_tokens, torch.zeros(1, 12, dtype=torch.float64))
+    assert torch.equal(
+        translate(_state(), num_heads=2, image_size=(8, 20)).positions.class_tokens[0], _state()["pos_embed"][0, 0]
+    )
 
 
 def test_everything_is_read_off_the_weights():

@@ -3,7 +3,12 @@
 from headgrid.scores.content import AbsoluteContentConfig, ContentConfig
 from headgrid.scores.initialization import GridCenters, RandomCenters
 from headgrid.scores.learned_position import LearnedPositionConfig
-from headgrid.scores.position import GeneralizedQuadraticConfig, QuadraticConfig
+from headgrid.scores.position import (
+    GeneralizedQuadraticConfig,
+    GeneralizedQuadraticScore,
+    QuadraticConfig,
+    QuadraticScore,
+)
 from headgrid.scores.query_position import QueryPositionConfig
 from headgrid.scores.score import Score, ScoreTermConfig
 from headgrid.scores.term import HeadShape, ScoreParts, ScoreTerm, Structure
@@ -13,10 +18,12 @@ __all__ = [
     "AbsoluteContentConfig",
     "ContentConfig",
     "GeneralizedQuadraticConfig",
+    "GeneralizedQuadraticScore",
     "GridCenters",
     "HeadShape",
     "LearnedPositionConfig",
     "QuadraticConfig",
+    "QuadraticScore",
     "QueryPositionConfig",
     "RandomCenters",
     "Score",

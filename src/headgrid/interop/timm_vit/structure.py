@@ -102,19 +102,36 @@ def read_config(
 def grid_of_positions(
     entries: Mapping[str, Tensor], patch_size: int, image_size: tuple[int, int] | None
 ) -> tuple[int, int]:
-    """Rows and columns of patches that the table is for: those of the images, if it fits them, or a square."""
+    """Rows and columns of patches that the table is for.
+
+    They are those of the images, if there are as many patches, or else a square. With a class token, the table has
+    a position for it as well, unless this leaves no square and the whole table is one.
+    """
     _, length, _ = shape_of(entries, "pos_embed", "1", "tokens", "channels")
-    # With a class token, the table may or may not hold a position for it.
-    counts = [length - 1, length] if "cls_token" in entries else [length]
-    if image_size is not None and (image_size[0] // patch_size) * (image_size[1] // patch_size) in counts:
-        return image_size[0] // patch_size, image_size[1] // patch_size
-    for count in counts:
-        if count and isqrt(count) ** 2 == count:
-            return isqrt(count), isqrt(count)
-    raise ValueError(
-        f"entry pos_embed of the weights has {length} positions, which are no square of patches: "
-        f"give the image_size that the model was trained with"
-    )
+    wanted = None if image_size is None else (image_size[0] // patch_size, image_size[1] // patch_size)
+    whole, without_class_token = _grid(length, wanted), None
+    if "cls_token" in entries:
+        without_class_token = _grid(length - 1, wanted)
+        if without_class_token and whole and not _grid(length - 1, None):
+            raise ValueError(
+                f"entry pos_embed of the weights has {length} positions: these could be of a class token and of "
+                f"{' x '.join(map(str, without_class_token))} patches, or of {' x '.join(map(str, whole))} "
+                f"patches; leave image_size out if they are the latter"
+            )
+    grid = without_class_token or whole
+    if grid is None:
+        raise ValueError(
+            f"entry pos_embed of the weights has {length} positions, which are no square of patches: "
+            f"give the image_size that the model was trained with"
+        )
+    return grid
+
+
+def _grid(count: int, wanted: tuple[int, int] | None) -> tuple[int, int] | None:
+    """So many patches in rows and columns, if they can be arranged as wanted or in a square."""
+    if wanted is not None and wanted[0] * wanted[1] == count:
+        return wanted
+    return (isqrt(count), isqrt(count)) if count and isqrt(count) ** 2 == count else None
 
 
 def _end(entries: Mapping[str, Tensor]) -> tuple[TokenPooling, FinalNorm]:
