@@ -6,15 +6,34 @@ from typing import Any
 from headgrid.attention import (
     DropoutPerBatch,
     DropoutPerImage,
+    FullHeads,
     GatedPositionalAttentionConfig,
     MultiheadAttentionConfig,
     PairwiseAttentionConfig,
     PatchwiseAttentionConfig,
     ProjectedValues,
     SplitHeads,
+    TokenAttentionConfig,
 )
 from headgrid.encodings import SinusoidalAbsoluteConfig
-from headgrid.models import FullyAttentionalConfig, HierarchicalSANConfig, ResNetConfig, SANConfig
+from headgrid.layers import (
+    MeanOfPatches,
+    MeanOfTokens,
+    NoClassTokenConfig,
+    NoFinalNorm,
+    NormAfterPooling,
+    RandomClassTokenConfig,
+    SinusoidalPositionsConfig,
+)
+from headgrid.models import (
+    FullyAttentionalConfig,
+    HierarchicalSANConfig,
+    PatchStemConfig,
+    ResNetConfig,
+    ResNetStemConfig,
+    SANConfig,
+    ViTConfig,
+)
 from headgrid.ops import Footprint
 from headgrid.scores import (
     AbsoluteContentConfig,
@@ -25,7 +44,16 @@ from headgrid.scores import (
     QueryPositionConfig,
     TransformerXLConfig,
 )
-from headgrid.stacks import Hierarchical, KeptKey, OwnKeys, OwnWeights, ReportBlockConfig, SharedWeights
+from headgrid.stacks import (
+    Hierarchical,
+    KeptKey,
+    OwnKeys,
+    OwnWeights,
+    PreNormBlockConfig,
+    ReportBlockConfig,
+    ReportViTBlockConfig,
+    SharedWeights,
+)
 
 
 @dataclass(frozen=True)
@@ -73,8 +101,27 @@ def _hierarchical_san(attention, **options):
     )
 
 
+def _vit(**options):
+    sizes = {"dim": 8, "num_layers": 2, "image_size": (8, 12), "num_classes": 10}
+    parts = {"stem": PatchStemConfig(2), "block": PreNormBlockConfig(hidden_dim=12)}
+    return ViTConfig(**sizes, **{**parts, "attention": TokenAttentionConfig(2), **options})
+
+
+def _report_vit(**options):
+    return _vit(
+        stem=ResNetStemConfig(width=4, num_blocks=1),
+        class_token=RandomClassTokenConfig(),
+        attention=TokenAttentionConfig(2, FullHeads(), bias=False),
+        block=ReportViTBlockConfig(hidden_dim=12),
+        pooling=MeanOfTokens(),
+        final_norm=NoFinalNorm(),
+        **options,
+    )
+
+
 NO_TABLES = {"refuses": ((7, 12),)}
 TABLES = {"accepts": ((6, 10), (4, 4)), "refuses": ((10, 12), (8, 14), (7, 12))}
+ONE_SIZE = {"accepts": (), "refuses": ((6, 10), (10, 12), (12, 8))}
 
 SMALL_MODELS = {
     "quadratic": SmallModel(_attentional(QuadraticConfig(), dropout=DropoutPerBatch()), **NO_TABLES),
@@ -141,4 +188,17 @@ SMALL_MODELS = {
         sums_to_one=False,
         num_applications=4,
     ),
+    "vit": SmallModel(_vit(), **ONE_SIZE),
+    "vit, mean of patches": SmallModel(
+        _vit(
+            class_token=NoClassTokenConfig(),
+            positions=SinusoidalPositionsConfig(),
+            pooling=MeanOfPatches(),
+            final_norm=NormAfterPooling(),
+        ),
+        **ONE_SIZE,
+    ),
+    "report vit": SmallModel(_report_vit(), **ONE_SIZE),
+    "hierarchical report vit": SmallModel(_report_vit(stack=Hierarchical()), num_applications=2, **ONE_SIZE),
+    "hierarchical vit, own weights": SmallModel(_vit(stack=Hierarchical(OwnWeights())), **ONE_SIZE),
 }

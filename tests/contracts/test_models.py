@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from small_models import SMALL_MODELS, SmallModel
+from weights import check_weights
 
 EVERY = pytest.mark.parametrize("name", SMALL_MODELS)
 RECORDING = pytest.mark.parametrize("name", [name for name in SMALL_MODELS if name != "resnet"])
@@ -63,13 +64,7 @@ def test_records_every_attention_by_the_name_of_its_module(name):
     assert {model.get_submodule(key) for key in attention} == layers
     assert len(attention) == (small.num_applications or len(layers))
     for key, output in attention.items():
-        layer = model.get_submodule(key)
-        assert output.weights is not None
-        assert output.weights.shape[:2] == (3, getattr(layer, "num_heads", output.weights.shape[1]))
-        dense = output.dense() if hasattr(output, "dense") else output.weights
-        assert dense.shape[2:4] == dense.shape[4:6] == output.values.shape[1:3]
-        if small.sums_to_one:
-            torch.testing.assert_close(dense.sum((-2, -1)), torch.ones(dense.shape[:4], dtype=torch.float64))
+        check_weights(output, model.get_submodule(key), small.sums_to_one)
 
 
 @RECORDING
