@@ -24,6 +24,7 @@ from headgrid.ops import (
     apply_attention,
     attention_weights,
     fused_attention,
+    map_attention,
     map_is_faster,
     separable_attention,
     shared_attention,
@@ -152,11 +153,9 @@ class MultiheadAttention(nn.Module):
     def _fast(self, parts: ScoreParts, values: Tensor) -> Tensor:
         probability = self.dropout.probability if self.training else 0.0
         if self.score.structure is Structure.CONTENT:
-            if map_is_faster(values, self.head_dim, parts.dense is not None, probability):
-                return self._explicit(parts, values)[0]
-            return fused_attention(
-                values, parts.query, parts.key, parts.rows, parts.columns, parts.dense, probability
-            )
+            written = map_is_faster(values, self.head_dim, parts.dense is not None, probability)
+            attend = map_attention if written else fused_attention
+            return attend(values, parts.query, parts.key, parts.rows, parts.columns, parts.dense, probability)
         if probability and isinstance(self.dropout, DropoutPerImage):
             return self._explicit(parts, values)[0]
         if self.score.structure is Structure.SEPARABLE and not probability:

@@ -16,6 +16,7 @@ from headgrid.ops.fused_pairwise import pairwise_sum_linear, pairwise_sum_moment
 from headgrid.ops.fused_patchwise import patch_linear, patch_moments
 from headgrid.ops.grid_softmax import grid_softmax
 from headgrid.ops.local_dot_product import local_dot_product
+from headgrid.ops.map_attention import map_attention
 from headgrid.ops.normalized_linear import normalized_linear, row_moments
 from headgrid.ops.pairwise_relation import concatenation, dot_product, hadamard_product, subtraction, summation
 from headgrid.ops.patchwise_relation import clique_product, patch_concatenation, star_product
@@ -42,6 +43,7 @@ __all__ = [
     "grid_softmax",
     "hadamard_product",
     "local_dot_product",
+    "map_attention",
     "map_is_faster",
     "neighbours",
     "normalized_linear",

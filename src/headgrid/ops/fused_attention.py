@@ -5,10 +5,11 @@ for columns: the dot product of the longer vectors is the whole score, so scaled
 all of it and no map is ever stored.
 """
 
-import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
+
+from headgrid.ops.position_codes import with_position_codes
 
 
 def fused_attention(
@@ -24,35 +25,19 @@ def fused_attention(
 
     The arguments are those of `headgrid.ops.attention_weights`.
     """
-    batch, (num_rows, num_columns) = len(values), values.shape[-3:-1]
-    if query is not None:
-        num_heads, height, width = query.shape[1:4]
-    elif rows is None or columns is None:
+    if query is None and (rows is None or columns is None):
         raise ValueError(
             "fused attention needs content, or a row and a column score: apply a dense score with shared_attention"
         )
-    else:
-        num_heads, height, width = rows.shape[1], rows.shape[2], columns.shape[3]
+    long_query, long_key = with_position_codes(
+        (values.shape[-3], values.shape[-2]), len(values), values, query, key, rows, columns
+    )
+    num_heads, height, width = long_query.shape[1:4]
     if values.dim() == 4:
         values = values[:, None].expand(-1, num_heads, -1, -1, -1)
-    queries = (batch, num_heads, height, width, -1)
-    keys = (batch, num_heads, num_rows, num_columns, -1)
-
-    long_query, long_key = [], []
-    if query is not None and key is not None:
-        long_query.append(query)
-        long_key.append(key)
-    if rows is not None:
-        long_query.append(rows.expand(queries))
-        one_hot = torch.eye(num_rows, dtype=values.dtype, device=values.device)
-        long_key.append(one_hot[:, None, :].expand(keys))
-    if columns is not None:
-        long_query.append(columns.expand(queries))
-        one_hot = torch.eye(num_columns, dtype=values.dtype, device=values.device)
-        long_key.append(one_hot[None, :, :].expand(keys))
 
     # The flash kernel of the CPU wants queries, keys and values of one width: pad the shorter with zeros.
-    parts = [torch.cat(long, dim=-1).to(values.dtype) for long in (long_query, long_key)] + [values]
+    parts = (long_query, long_key, values)
     longest = max(part.shape[-1] for part in parts)
     output = F.scaled_dot_product_attention(
         *(F.pad(part, (0, longest - part.shape[-1])).flatten(2, 3) for part in parts),

@@ -41,8 +41,9 @@ class QueryPositionScore(ScoreTerm):
         key: Float[Tensor, "b n h w d"] | None = None,
     ) -> ScoreParts:
         assert query is not None
-        row_query, column_query = (query / math.sqrt(query.shape[-1])).chunk(2, dim=-1)
+        row_query, column_query = query.chunk(2, dim=-1)
+        root = math.sqrt(query.shape[-1])  # dividing the tables by it is less work than dividing all queries
         return ScoreParts(
-            rows=torch.einsum("bnhwp,hyp->bnhwy", row_query, self.encoding.rows(grid[0], query)),
-            columns=torch.einsum("bnhwp,wxp->bnhwx", column_query, self.encoding.columns(grid[1], query)),
+            rows=torch.einsum("bnhwp,hyp->bnhwy", row_query, self.encoding.rows(grid[0], query) / root),
+            columns=torch.einsum("bnhwp,wxp->bnhwx", column_query, self.encoding.columns(grid[1], query) / root),
         )
