@@ -151,6 +151,11 @@ class Attack:
                 change.requires_grad_()
                 # A sum, so that an image's gradient does not shrink with the size of its batch.
                 loss = F.cross_entropy(model(pixels + change), aims, reduction="sum")
+                if not loss.requires_grad:
+                    raise ValueError(
+                        "the model gives no gradient with respect to its images, and PGD follows it: "
+                        "leave the attacks out, or let the model compute without torch.no_grad"
+                    )
                 (gradient,) = torch.autograd.grad(loss, change)
             change = change.detach() + config.goal.sign * config.step_size * gradient.sign()
             change = change.clamp(lowest, highest)
