@@ -106,7 +106,7 @@ def test_an_attack_succeeds_where_a_right_answer_turns_wrong():
         assert outcome.success_rate == pytest.approx(len(reached) / len(right))
     untargeted, *targeted = (outcome.success_rate for outcome in found.outcomes[4:])
     assert untargeted is not None
-    assert 0 < untargeted
+    assert untargeted > 0
     assert any(rate is not None and 0 < rate <= untargeted for rate in targeted)
 
 
