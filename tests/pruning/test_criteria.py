@@ -7,6 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from headgrid.attention import MultiheadAttentionConfig
+from headgrid.models import FullyAttentionalConfig
 from headgrid.pruning import (
     Content,
     Degeneracy,
@@ -19,6 +21,7 @@ from headgrid.pruning import (
     prune,
 )
 from headgrid.pruning.redundancy import similarity_when_removed
+from headgrid.scores import GeneralizedQuadraticConfig
 
 from .models import CONFIGS, HIERARCHICAL, random_batches, random_images, random_model
 
@@ -143,12 +146,46 @@ def test_degenerate_heads_go():
     assert "looks everywhere" in next(each for each in pruning.judgements if each.is_removed).reason
     with pytest.raises(ValueError, match="judge its heads by entropy, content, gradient or redundancy"):
         prune(random_model(CONFIGS["vit"]), Degeneracy())
-    with pytest.raises(ValueError, match=r"no head goes by Degeneracy\(eigenvalue=0.0, condition_number=1e\+30\)"):
+    with pytest.raises(ValueError, match=r"no head goes by degeneracy \(the nearest is a factor of 1.9e\+27 away"):
         prune(random_model(CONFIGS["generalized"]), Degeneracy(0.0, 1e30))
 
 
+def test_the_nearest_to_degenerate_go_first():
+    """Two would still be far from it; which of the two thresholds is nearer counts, by its factor."""
+    model = random_model(CONFIGS["generalized"])
+    with torch.no_grad():
+        for block in model.stack.blocks:
+            block.attention.score.terms[0].spreads[:] = torch.eye(2).double()
+        model.stack.blocks[2].attention.score.terms[0].spreads[1] = torch.diag(torch.tensor([1.0, 0.02]).double())
+        model.stack.blocks[0].attention.score.terms[0].spreads[3] *= 0.02
+        model.stack.blocks[1].attention.score.terms[0].spreads[0] *= 0.5
+    judged = {(each.layer[13], each.head): each for each in prune(model, Degeneracy(remove=2)).judgements}
+    assert {key for key, each in judged.items() if each.is_removed} == {("0", 3), ("2", 1)}
+    assert judged["0", 3].value == pytest.approx(0.02**2 / 1e-5)
+    assert judged["2", 1].value == pytest.approx(1e5 / 50**2)
+    assert judged["1", 0].value == pytest.approx(0.25 / 1e-5)
+    assert judged["1", 1].value == pytest.approx(1 / 1e-5)
+    assert judged["2", 1].reason == "is among the nearest to degenerate: eigenvalues 1 and 0.0004"
+    three = {(each.layer[13], each.head) for each in prune(model, Degeneracy(keep=9)).judgements if each.is_removed}
+    assert three == {("0", 3), ("2", 1), ("1", 0)}
+    assert prune(model, Degeneracy(condition_number=1e3)).layers[2].removed == (1,)
+
+
+def test_the_paper_pruned():
+    """Appendix A.1: heads of the shape [2, 4, 1, 2, 6, 0] degenerate, a fifth of the parameters goes."""
+    attention = MultiheadAttentionConfig(num_heads=9, scores=(GeneralizedQuadraticConfig(),))
+    model = FullyAttentionalConfig(attention=attention).build()
+    shape = (2, 4, 1, 2, 6, 0)
+    with torch.no_grad():
+        for block, number in zip(model.stack.blocks, shape, strict=True):
+            block.attention.score.terms[0].spreads[:number] *= 1e-3
+    pruning = prune(model, Degeneracy())
+    assert tuple(len(layer.removed) for layer in pruning.layers) == shape
+    assert sum(parameter.numel() for parameter in model.parameters()) == 12_087_006
+    assert sum(parameter.numel() for parameter in pruning.model.parameters()) == 9_686_916
+
+
 def test_passes_with_their_own_gaussians_must_all_be_degenerate():
-    from headgrid.scores import GeneralizedQuadraticConfig
     from headgrid.stacks import Hierarchical, OwnWeights
 
     from .models import attentional
@@ -175,6 +212,7 @@ def test_how_many_go():
     assert removed(Gradient(keep=7)) == set(weakest[:5])
     assert removed(Gradient(fraction=0.5)) == set(weakest[:6])
     assert removed(Gradient(fraction=0.3)) == set(weakest[:3])
+    assert removed(Gradient(remove=4)) == set(weakest[:4])
     assert removed(Gradient(threshold=values[weakest[3]])) == set(weakest[:4])
     highest = values_of(model, Entropy())
     assert removed(Entropy(keep=11)) == {max(highest, key=highest.__getitem__)}
@@ -183,7 +221,9 @@ def test_how_many_go():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"keep": 3, "fraction": 0.5}, "give one of them"),
+        ({"keep": 3, "fraction": 0.5}, "keep and fraction each say how many heads go: give one of them"),
+        ({"keep": 3, "remove": 2}, "remove and keep each say"),
+        ({"remove": 0}, "at least one head must go"),
         ({"keep": 0}, "at least one head must stay"),
         ({"fraction": 1.0}, "fraction must be above 0 and below 1"),
         ({"fraction": 0.0}, "fraction must be above 0 and below 1"),
@@ -198,6 +238,10 @@ def test_mistakes():
     model = random_model(CONFIGS["vit"])
     with pytest.raises(ValueError, match="13 heads cannot stay: the model has 12"):
         prune(model, Entropy(keep=13), random_batches())
+    with pytest.raises(ValueError, match="12 heads cannot go: the model has 12, and one at least must stay"):
+        prune(model, Entropy(remove=12), random_batches())
+    with pytest.raises(ValueError, match=r"no head goes by entropy \(the nearest to the threshold 1 has 0\.\d+\)"):
+        prune(model, Entropy(1.0), random_batches())
     with pytest.raises(ValueError, match="judged by entropy on images: none are given"):
         prune(model, Entropy())
     for criterion in (Gradient(), Entropy()):

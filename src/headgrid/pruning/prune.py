@@ -46,6 +46,9 @@ def prune(model: nn.Module, criterion: Criterion, batches: Batches | None = None
         for layer in layers
     )
     if not any(layer.removed for layer in pruned):
-        raise ValueError(f"no head goes by {criterion}: choose other thresholds, or another criterion")
+        raise ValueError(
+            f"no head goes by {type(criterion).__name__.lower()} ({criterion.why_none_goes(judgements)}): choose "
+            f"another threshold, say how many heads go (remove, keep or fraction), or take another criterion"
+        )
     removed = {layer.name: layer.removed for layer in pruned}
     return Pruning(remove_heads(model, removed), judgements, pruned)
