@@ -17,6 +17,7 @@ from headgrid.evaluation.accuracy import Precision
 from headgrid.experiments import (
     DataConfig,
     Experiment,
+    HeadCare,
     ModelConfig,
     Size,
     for_data,
@@ -51,6 +52,11 @@ class ExperimentArguments:
     seed: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """Seed of everything random."""
 
+    @property
+    def names_experiment(self) -> bool:
+        """Whether the options say which experiment is meant."""
+        return self.preset is not None or self.config is not None
+
 
 HELP = ("-h", "--help")
 
@@ -61,7 +67,7 @@ def parse_first(kind: type[Arguments], words: Sequence[str], prog: str) -> Argum
     """The options that do not depend on the experiment. Handles --help where no experiment is named."""
     asks_for_help = any(word in HELP for word in words)
     arguments, _ = tyro.cli(kind, args=_without_fields(words), prog=prog, return_unknown_args=True)
-    if asks_for_help and arguments.preset is None and arguments.config is None:
+    if asks_for_help and not arguments.names_experiment:
         more = f"Any field of the experiment can be set as well: `{prog} PRESET --help` lists them."
         tyro.cli(kind, args=["--help"], prog=prog, description=f"{kind.__doc__}\n\n{more}")
     return arguments
@@ -112,7 +118,7 @@ def parse_experiment(
     chosen = choose_kinds(base, words)
     request = request_type(kind, chosen)
     parsed = tyro.cli(request, args=words, prog=prog, config=(tyro.conf.AvoidSubcommands,))
-    experiment = replace(chosen, model=parsed.model, training=parsed.training)
+    experiment = replace(chosen, model=parsed.model, training=parsed.training, heads=parsed.heads)
     return experiment if parsed.data == chosen.data else for_data(experiment, parsed.data)
 
 
@@ -127,6 +133,7 @@ def request_type(kind: type[ExperimentArguments], experiment: Experiment) -> Any
             ("model", ModelConfig, field(default=experiment.model)),
             ("data", DataConfig, field(default=experiment.data)),
             ("training", TrainingConfig, field(default=experiment.training)),
+            ("heads", HeadCare, field(default=experiment.heads)),
         ],
         namespace={"__doc__": kind.__doc__},
         frozen=True,

@@ -15,10 +15,12 @@ VERBS = {
     "robustness": ("headgrid.cli.robustness", "measure what turned images and adversaries do to accuracy"),
     "analyze": ("headgrid.cli.analyze", "measure what every head looks at: where, how widely, like a convolution?"),
     "report": ("headgrid.cli.report", "write a page about a run: accuracy, head centres, attention maps"),
+    "figures": ("headgrid.cli.figures", "draw the figures of the papers, and others, of runs and models"),
     "cost": ("headgrid.cli.cost", "count parameters and multiply-adds"),
     "demo": ("headgrid.cli.demo", "train a small model in three minutes and look at its heads"),
     "convert": ("headgrid.cli.convert", "turn the convolutions of a trained network into attention"),
     "compile": ("headgrid.cli.compile", "turn attention that depends on the shift alone into convolutions"),
+    "prune": ("headgrid.cli.prune", "remove heads of a trained model: a smaller one is left"),
     "import": ("headgrid.cli.import_weights", "turn weights of another project into a file of ours"),
     "completion": ("headgrid.cli.completion", "print a script that lets the shell complete this command"),
 }

@@ -14,7 +14,7 @@ import tyro
 from headgrid.experiments import Experiment, for_data
 from headgrid.experiments.kinds import choices, kind_name, kinds, suggestion
 
-PARTS = ("model", "data", "training")
+PARTS = ("model", "data", "training", "heads")
 NONE = "none"
 
 

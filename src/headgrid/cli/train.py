@@ -17,7 +17,15 @@ from headgrid.cli.experiment_arguments import (
     with_options,
 )
 from headgrid.cli.output import print_json
-from headgrid.experiments import ALL_PRESETS, Experiment, read_experiment, run
+from headgrid.experiments import (
+    ALL_PRESETS,
+    Experiment,
+    experiment_of,
+    make_experiment,
+    read_experiment,
+    retraining,
+    run,
+)
 from headgrid.training import (
     RunFolder,
     TensorBoard,
@@ -37,6 +45,9 @@ RUNS = Path("runs")
 class Arguments(ExperimentArguments):
     """Train a preset, or an experiment from a file, into a run folder."""
 
+    from_: Annotated[Path | None, tyro.conf.arg(name="from", metavar="RUN_OR_FILE")] = None
+    """Go on from a trained model (a run, one of its checkpoints, a file that headgrid wrote) as the paper retrains
+    pruned ones: a third of the epochs at a tenth of the rate of the recipe that trained it, or of PRESET."""
     run: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Run folder; by default runs/PRESET-SIZE-seedSEED."""
     resume: tyro.conf.FlagCreatePairsOff[bool] = False
@@ -53,6 +64,10 @@ class Arguments(ExperimentArguments):
     """Send the metrics to Weights & Biases."""
     json: tyro.conf.FlagCreatePairsOff[bool] = False
     """Print the result as JSON."""
+
+    @property
+    def names_experiment(self) -> bool:
+        return super().names_experiment or self.from_ is not None
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -74,6 +89,7 @@ def main(arguments: Sequence[str]) -> int:
         compile=first.compile,
         writers=_writers(first),
         progress=choose_progress(),
+        repeats=None if first.config is None else first.config.parent,
         resume_hint=f"To go on: headgrid train --run {shlex.quote(str(folder))} --resume",
     )
     if is_main:
@@ -83,11 +99,28 @@ def main(arguments: Sequence[str]) -> int:
 
 def _base(options: Arguments) -> Experiment:
     """The experiment that the options name; that of the run folder if they name none and resume."""
-    if options.resume and options.run is not None and options.preset is None and options.config is None:
+    if options.from_ is not None:
+        return with_options(retraining(_recipe(options, options.from_), options.from_), options)
+    if options.resume and options.run is not None and not options.names_experiment:
         stored = RunFolder(options.run)
         stored.experiment()  # says so where there is none
         return with_options(read_experiment(stored.experiment_file), options)
     return base_experiment(options)
+
+
+def _recipe(options: Arguments, trained: Path) -> Experiment:
+    """How a model is trained that is there already."""
+    if options.config is not None:
+        raise ValueError("--config names a whole experiment, with the weights that it begins with: give no --from")
+    if options.preset is not None:
+        return make_experiment(options.preset, options.size)
+    recipe = experiment_of(trained)
+    if recipe is None:
+        raise ValueError(
+            f"{trained} does not say how its model was trained: name a preset before all options, whose recipe to "
+            f"take"
+        )
+    return recipe
 
 
 def _writers(options: Arguments) -> list[Writer]:

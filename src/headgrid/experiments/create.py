@@ -14,11 +14,16 @@ from torch import Tensor
 
 from headgrid.experiments.experiment import Experiment, FileConfig, Model, Size
 from headgrid.experiments.presets import make_experiment
-from headgrid.experiments.serialization import model_from_yaml, model_to_yaml, read_experiment
+from headgrid.experiments.serialization import (
+    experiment_from_yaml,
+    experiment_to_yaml,
+    model_from_yaml,
+    model_to_yaml,
+    read_experiment,
+)
 from headgrid.training.checkpoint import (
     CHECKPOINTS,
     load_metadata,
-    load_tensors,
     load_weights,
     save_tensors,
     to_disk,
@@ -26,8 +31,8 @@ from headgrid.training.checkpoint import (
 from headgrid.training.run_folder import RunFolder
 from headgrid.training.step import load_into
 
-_MODEL = "model"
-"""Where the metadata of a weights file keep the model's config, as YAML."""
+_MODEL, _EXPERIMENT = "model", "experiment"
+"""Where the metadata of a weights file keep the model's config, and the experiment that trained it, as YAML."""
 
 
 def create(
@@ -51,41 +56,46 @@ def load(path: str | os.PathLike[str]) -> Model:
     one of a run's checkpoints.
     """
     path = Path(path)
+    config = config_of(path)
+    return with_weights(config, load_weights(path))
+
+
+def config_of(path: Path) -> FileConfig:
+    """The config of the model that `load` gives."""
     experiment = experiment_of(path)
-    if path.is_dir():
-        return with_weights(_known(experiment, path).model, load_weights(path))
-    weights, metadata = load_tensors(path), load_metadata(path)
+    metadata = {} if path.is_dir() else load_metadata(path)
     if _MODEL in metadata:
-        return with_weights(model_from_yaml(metadata[_MODEL], str(path)), weights)
-    return with_weights(_known(experiment, path).model, weights)
-
-
-def experiment_of(path: Path) -> Experiment | None:
-    """The experiment of a run folder, or of the run that a checkpoint belongs to; none for any other file."""
-    if not path.exists():
-        raise ValueError(f"{path} does not exist: expected a run folder or a .safetensors file")
-    if path.is_file() and path.parent.name != CHECKPOINTS:
-        return None
-    run = RunFolder(path if path.is_dir() else path.parent.parent)
-    run.experiment()  # says so where there is none
-    return read_experiment(run.experiment_file)
-
-
-def _known(experiment: Experiment | None, path: Path) -> Experiment:
+        return model_from_yaml(metadata[_MODEL], str(path))
     if experiment is None:
         raise ValueError(
             f"{path} does not say which model its weights belong to: expected a run folder, one of its "
             f"checkpoints, or a file that headgrid wrote for a model"
         )
-    return experiment
+    return experiment.model
+
+
+def experiment_of(path: Path) -> Experiment | None:
+    """The experiment of a run folder, of the run that a checkpoint belongs to, or that a file remembers, if any."""
+    if not path.exists():
+        raise ValueError(f"{path} does not exist: expected a run folder or a .safetensors file")
+    if path.is_file() and path.parent.name != CHECKPOINTS:
+        stored = load_metadata(path).get(_EXPERIMENT)
+        return None if stored is None else experiment_from_yaml(stored, str(path))
+    run = RunFolder(path if path.is_dir() else path.parent.parent)
+    run.experiment()  # says so where there is none
+    return read_experiment(run.experiment_file)
 
 
 def save_model(
-    model: Model | FileConfig, path: str | os.PathLike[str], state: Mapping[str, Tensor] | None = None
+    model: Model | FileConfig,
+    path: str | os.PathLike[str],
+    state: Mapping[str, Tensor] | None = None,
+    experiment: Experiment | None = None,
 ) -> None:
     """Writes a file that `load` reads: the weights, and the model's config beside them.
 
-    The weights are those of the model, or ``state``; given a config alone, ``state`` is needed.
+    The weights are those of the model, or ``state``; given a config alone, ``state`` is needed. With an experiment
+    the file remembers how the model was trained, and on what.
     """
     path = Path(path)
     if isinstance(model, Model):
@@ -94,7 +104,10 @@ def save_model(
     if state is None:
         raise ValueError("a config alone has no weights: give the state as well")
     path.parent.mkdir(parents=True, exist_ok=True)
-    save_tensors(path, to_disk(dict(state)), {_MODEL: model_to_yaml(model)})
+    metadata = {_MODEL: model_to_yaml(model)}
+    if experiment is not None:
+        metadata[_EXPERIMENT] = experiment_to_yaml(experiment)
+    save_tensors(path, to_disk(dict(state)), metadata)
 
 
 def with_weights(config: FileConfig, weights: dict[str, Tensor]) -> Model:

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from headgrid.data import Cifar10, Cifar100, Embedded, ImageFolder
+from headgrid.experiments.head_care import HeadCare
+from headgrid.experiments.stored_weights import StoredWeights
 from headgrid.models import (
     SAN,
     CompiledConfig,
@@ -47,6 +49,10 @@ class Experiment:
     """Where the images come from."""
     training: TrainingConfig
     """How the network is trained."""
+    heads: HeadCare = field(default_factory=HeadCare)
+    """What is done about Gaussian heads that degenerate."""
+    initial_weights: StoredWeights | None = None
+    """The weights that the training begins with; without, random ones."""
 
     def __post_init__(self) -> None:
         if self.seed < 0:

@@ -45,6 +45,7 @@ def train(
     describe: Describe | None = None,
     penalty: Penalty | None = None,
     renew: Renew | None = None,
+    initial_weights: Path | None = None,
     writers: Sequence[Writer] = (),
     progress: Progress | None = None,
     processes: Processes | None = None,
@@ -57,7 +58,8 @@ def train(
     result.
 
     `penalty` is added to the loss, whose reported values do not contain it; `renew` is asked before every epoch
-    what of the model begins anew.
+    what of the model begins anew. The run keeps a copy of the file `initial_weights`, which the model was given its
+    weights from.
 
     Raises `Interrupted` when somebody stops the training (its message ends with `resume_hint`), `Diverged` when a
     loss is not finite any more, and `ValueError` for what cannot be trained.
@@ -80,7 +82,7 @@ def train(
         session = Session(run, config, learner, state, processes, request, progress, resume_hint)
         stack.callback(progress.close)
         try:
-            _begin(session, checkpoint, describe)
+            _begin(session, checkpoint, describe, initial_weights)
             progress.start(_pace(session, training_batches, validation_batches), config.num_epochs)
 
             def start_writers() -> None:
@@ -110,7 +112,9 @@ def _check(training_batches: Batches, config: TrainingConfig, seed: int) -> None
     config.schedule.rate_factor(0, config.num_epochs * len(training_batches), len(training_batches))
 
 
-def _begin(session: Session, checkpoint: Checkpoint | None, describe: Describe | None) -> None:
+def _begin(
+    session: Session, checkpoint: Checkpoint | None, describe: Describe | None, initial_weights: Path | None
+) -> None:
     """Take up the checkpoint; or note how the training starts, and save it before its first step."""
     run, processes, learner = session.run, session.processes, session.learner
     environment = describe_environment(learner.device) | {"num_processes": processes.num_processes}
@@ -127,6 +131,8 @@ def _begin(session: Session, checkpoint: Checkpoint | None, describe: Describe |
     centers = described(session, describe)
 
     def write() -> None:
+        if initial_weights is not None:
+            run.keep_initial_weights(initial_weights)
         run.write_environment(environment)
         run.add_event("start", step=0)
         if centers is not None:

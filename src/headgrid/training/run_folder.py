@@ -1,6 +1,7 @@
 """The folder of one training run.
 
     experiment.yaml      what is trained, as the caller wrote it
+    initial.safetensors  the weights that the training began with, where they were not random
     environment.json     versions, commit and hardware of the first start
     metrics.jsonl        one row per epoch; machine-dependent values only under `seconds` and `images_per_second`
     centers.jsonl        what `describe` tells of the model, before training and after every epoch (head centers)
@@ -12,6 +13,7 @@ A row is written before the checkpoint that contains its epoch, and the checkpoi
 resume newer rows are removed, and the same rows come again.
 """
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -30,14 +32,18 @@ from headgrid.training.checkpoint import (
 from headgrid.training.files import (
     Row,
     append_row,
+    commit,
     keep_rows,
     read_json,
     read_rows,
     remove_leftovers,
+    temporary_name,
     write_json,
     write_text,
 )
 from headgrid.training.lock import locked
+
+INITIAL_WEIGHTS = "initial.safetensors"
 
 
 class RunFolder:
@@ -51,6 +57,7 @@ class RunFolder:
         self.centers_file = path / "centers.jsonl"
         self.events_file = path / "events.jsonl"
         self.result_file = path / "result.json"
+        self.initial_weights_file = path / INITIAL_WEIGHTS
         self.checkpoints = path / CHECKPOINTS
 
     def metrics(self) -> list[Row]:
@@ -110,6 +117,12 @@ class RunFolder:
     def add_event(self, event: str, **details: Any) -> None:
         time = datetime.now(UTC).isoformat(timespec="seconds")
         append_row(self.events_file, {"event": event, "time": time, **details})
+
+    def keep_initial_weights(self, file: Path) -> None:
+        """Keep a copy of this file, which may be the copy itself."""
+        if not (self.initial_weights_file.exists() and file.samefile(self.initial_weights_file)):
+            shutil.copyfile(file, temporary_name(self.initial_weights_file))
+            commit(self.initial_weights_file)
 
     def write_environment(self, environment: dict[str, Any]) -> None:
         write_json(self.environment_file, environment)
