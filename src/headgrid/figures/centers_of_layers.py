@@ -22,7 +22,7 @@ def centers_of_layers(
     window: Window | None = None,
     trails: Mapping[str, Float[ndarray, "epochs n 2"]] | None = None,
 ) -> Figure:
-    """A panel for each layer; ``trails``, by the layers' names, are the ways that the centres came."""
+    """A panel for each layer, with its name; ``trails``, by these names, are the ways that the centres came."""
     if not layers:
         raise ValueError("there are no layers to show: give the centres of at least one")
     window = window_around(layers.values()) if window is None else window
@@ -37,12 +37,7 @@ def centers_of_layers(
         draw_centers(axis, heads, window, trails=None if trails is None else trails[name])
         row, column = divmod(number, num_columns)
         middle = grid.left(column) + grid.panel_size[1] / 2
-        grid.text(middle, grid.top(row) - 0.05, layer_name(number), ha="center", va="bottom")
+        grid.text(middle, grid.top(row) - 0.05, name, ha="center", va="bottom")
     grid.set_title(title)
     explain(grid)
     return grid.figure
-
-
-def layer_name(number: int) -> str:
-    """Layers count from one, as in the papers."""
-    return f"layer {number + 1}"

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from headgrid.analysis import HeadCenters
-from headgrid.figures.centers_of_layers import layer_name
 from headgrid.figures.centers_panel import Window, draw_centers, explain, shape_of, window_around
 from headgrid.figures.panels import Margins, panel_grid
 from headgrid.figures.style import in_style
@@ -16,7 +15,7 @@ NUM_COLUMNS = 3
 
 @in_style
 def ellipses(layers: Mapping[str, HeadCenters], title: str = "", window: Window | None = None) -> Figure:
-    """A panel for each layer. Curves of degenerate heads run out of the panel as stripes, or lie outside of it."""
+    """A panel for each layer, with its name. Degenerate heads run out of the panel as stripes, or lie outside."""
     if not layers:
         raise ValueError("there are no layers to show: give the centres and covariances of at least one")
     window = window_around(layers.values(), least=5) if window is None else window
@@ -27,11 +26,11 @@ def ellipses(layers: Mapping[str, HeadCenters], title: str = "", window: Window 
     for number, axis in enumerate(grid.axes.flat):
         if number >= len(layers):
             axis.set_visible(False)
-    for number, (heads, axis) in enumerate(zip(layers.values(), grid.axes.flat, strict=False)):
+    for number, ((name, heads), axis) in enumerate(zip(layers.items(), grid.axes.flat, strict=False)):
         draw_centers(axis, heads, window, numbers=True)
         row, column = divmod(number, num_columns)
         middle = grid.left(column) + grid.panel_size[1] / 2
-        grid.text(middle, grid.top(row) - 0.05, layer_name(number), ha="center", va="bottom")
+        grid.text(middle, grid.top(row) - 0.05, name, ha="center", va="bottom")
     grid.set_title(title)
     explain(grid)
     return grid.figure

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from numpy import ndarray
 
 from headgrid.figures.map_grid import QueryImage, draw_map, draw_scale, draw_side_image
-from headgrid.figures.panels import Margins, panel_grid
-from headgrid.figures.style import in_style
+from headgrid.figures.panels import Margins, PanelGrid, panel_grid
+from headgrid.figures.style import ATTENTION, SIGNED, in_style
 
 MOST_IN_A_ROW = 9
 """Positions of a 3 x 3 footprint, a row for each layer; larger footprints get a figure for each layer."""
@@ -66,7 +66,7 @@ def footprint_maps(layers: Sequence[FootprintMaps], image: QueryImage | None = N
     grid.text(margins.left - 0.06, margins.top - 0.04, "shift", ha="right", va="bottom")
     if image is not None:
         draw_side_image(grid, image, image_width)
-    draw_scale(grid, any(float(layer.weights.min()) < 0 for layer in layers), "attention weight")
+    _draw_scale(grid, layers)
     grid.set_title(title)
     return grid.figure
 
@@ -80,9 +80,14 @@ def footprint_square(layer: FootprintMaps, title: str = "") -> Figure:
     grid = panel_grid(size, size, (height, width), margins, gap=(0.03, 0.03), width=4.0, largest=1.0)
     for axis, weights in zip(grid.axes.flat, layer.weights, strict=True):
         draw_map(axis, weights)
-    draw_scale(grid, float(layer.weights.min()) < 0, "attention weight")
+    _draw_scale(grid, [layer])
     grid.set_title(title)
     return grid.figure
+
+
+def _draw_scale(grid: PanelGrid, layers: Sequence[FootprintMaps]) -> None:
+    signed = any(float(layer.weights.min()) < 0 for layer in layers)
+    draw_scale(grid, signed, "attention weight", SIGNED if signed else ATTENTION)
 
 
 def _signed(shift: list[int]) -> str:

@@ -1,13 +1,13 @@
 """A row of attention maps for each layer, one map for each head: what many figures of the report are made of."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
+from matplotlib.colors import Colormap, Normalize
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 from numpy import ndarray
@@ -53,15 +53,33 @@ class QueryImage:
     """The query pixel on the image: its upper and left border, its height and width, in pixels of the image."""
 
 
+@dataclass(frozen=True)
+class Panels:
+    """How the map of one head is drawn: by itself, or over the image."""
+
+    shape: tuple[int, int]
+    """Rows and columns of what a panel shows."""
+    draw: Callable[[Axes, LayerMaps, int], None]
+    """Draws a map of a layer, by its place among the layer's maps."""
+    colors: Colormap
+    signed_colors: Colormap
+
+
 def map_grid(
-    layers: Sequence[LayerMaps], image: QueryImage | None, title: str, what: str = "attention weight"
+    layers: Sequence[LayerMaps],
+    image: QueryImage | None,
+    title: str,
+    what: str = "attention weight",
+    panels: Panels | None = None,
 ) -> PanelGrid:
     """The maps, each from zero to its own largest weight; to the left the image, to the right the scale."""
     if not layers or not any(len(layer.maps) for layer in layers):
         raise ValueError("there are no attention maps to show: give at least one layer with a head")
     lines = [line for layer in layers for line in _lines(layer)]
     num_columns = max(len(heads) for _, heads in lines)
-    height, width = next(layer.maps.shape[1:] for layer in layers if len(layer.maps))
+    if panels is None:
+        shape = next(layer.maps.shape[1:] for layer in layers if len(layer.maps))
+        panels = Panels(shape, _draw_alone, ATTENTION, SIGNED)  # type: ignore[arg-type]
     sorted_heads = any(layer.heads is not None for layer in layers) or len(lines) > len(layers)
     image_width = 0.0 if image is None else 0.85
     margins = Margins(
@@ -74,7 +92,7 @@ def map_grid(
         0.75 if image is None else max(0.75, 0.22 + image_width * image.pixels.shape[0] / image.pixels.shape[1])
     )
     grid = panel_grid(
-        len(lines), num_columns, (height, width), margins,
+        len(lines), num_columns, panels.shape, margins,
         gap=(0.04, 0.04), largest=1.0, lowest_height=lowest,
     )  # fmt: skip
     for axes, (layer, heads) in zip(grid.axes, lines, strict=True):
@@ -85,7 +103,7 @@ def map_grid(
             axes[0].axis("off")
             axes[0].text(0, 0.5, "no heads", transform=axes[0].transAxes, va="center", color=GREY)
         for axis, place in zip(axes, heads, strict=False):
-            draw_map(axis, layer.maps[place], layer.query)
+            panels.draw(axis, layer, place)
             if sorted_heads:
                 _number(axis, place if layer.heads is None else layer.heads[place], grid.panel_size[1])
     grid.name_rows([layer.name if not heads or heads[0] == 0 else "" for layer, heads in lines])
@@ -94,9 +112,14 @@ def map_grid(
         grid.text(margins.left - 0.06, margins.top - 0.04, "head", ha="right", va="bottom")
     if image is not None:
         draw_side_image(grid, image, image_width)
-    draw_scale(grid, any(len(layer.maps) and float(layer.maps.min()) < 0 for layer in layers), what)
+    signed = any(len(layer.maps) and float(layer.maps.min()) < 0 for layer in layers)
+    draw_scale(grid, signed, what, panels.signed_colors if signed else panels.colors)
     grid.set_title(title)
     return grid
+
+
+def _draw_alone(axis: Axes, layer: LayerMaps, place: int) -> None:
+    draw_map(axis, layer.maps[place], layer.query)
 
 
 def draw_map(axis: Axes, weights: Float[ndarray, "y x"], query: tuple[int, int] | None = None) -> None:
@@ -116,13 +139,17 @@ def draw_image(axis: Axes, image: QueryImage) -> None:
     axis.imshow(np.clip(image.pixels, 0, 1).squeeze(), cmap="gray", vmin=0, vmax=1, extent=(0, width, height, 0))
     frame_only(axis)
     if image.query is not None:
-        axis.add_patch(_frame(*image.query))
+        frame_query(axis, image)
 
 
-def _frame(top: float, left: float, height: float, width: float) -> Rectangle:
+def frame_query(axis: Axes, image: QueryImage) -> None:
     """Seen on any image, because it has a white rim."""
-    rim = [withStroke(linewidth=2.2, foreground="white")]
-    return Rectangle((left, top), width, height, fill=False, edgecolor=QUERY, linewidth=1.0, path_effects=rim)
+    assert image.query is not None
+    top, left, height, width = image.query
+    rim = [withStroke(linewidth=1.8, foreground="white")]
+    axis.add_patch(
+        Rectangle((left, top), width, height, fill=False, edgecolor=QUERY, linewidth=0.9, path_effects=rim)
+    )
 
 
 def _lines(layer: LayerMaps) -> list[tuple[LayerMaps, range]]:
@@ -149,11 +176,11 @@ def draw_side_image(grid: PanelGrid, image: QueryImage, width: float) -> None:
         grid.text(0.05 + width / 2, below, "query pixel", ha="center", va="top", fontsize=6, color=QUERY)
 
 
-def draw_scale(grid: PanelGrid, signed: bool, what: str) -> None:
+def draw_scale(grid: PanelGrid, signed: bool, what: str, colors: Colormap) -> None:
     """The colour bar to the right of the panels; every map has its own largest weight."""
     height = min(1.2, grid.size[0] - grid.margins.top - grid.margins.bottom)
     axis = grid.add_axes(grid.size[1] - grid.margins.right + 0.07, grid.margins.top, height, 0.06)
-    scale = ScalarMappable(Normalize(-1 if signed else 0, 1), SIGNED if signed else ATTENTION)
+    scale = ScalarMappable(Normalize(-1 if signed else 0, 1), colors)
     bar = grid.figure.colorbar(scale, cax=axis, ticks=[-1, 0, 1] if signed else [0, 1])
     bar.ax.set_yticklabels(["−max", "0", "max"] if signed else ["0", "max"])
     bar.outline.set(edgecolor=GREY, linewidth=0.4)  # type: ignore[operator]
