@@ -93,6 +93,22 @@ def describe(model: nn.Module) -> dict[str, Tensor]:
     return {"centers": model.centers}
 
 
+def small_penalty(model: nn.Module) -> Tensor:
+    """A term of the loss about one parameter, large enough to see."""
+    assert isinstance(model, SmallModel)
+    return 0.2 * (model.centers - 1).square().mean()
+
+
+def small_renew(model: nn.Module, epoch: int, seed: int) -> dict[str, dict[int, Tensor]]:
+    """Rows of the centers whose first number is below zero begin anew before every second epoch."""
+    assert isinstance(model, SmallModel)
+    if epoch % 2:
+        return {}
+    fresh = torch.randn(model.centers.shape, generator=torch.Generator().manual_seed(seed % 2**63))
+    rows = {row: fresh[row] for row in range(len(fresh)) if model.centers[row, 0] < 0}
+    return {"centers": rows} if rows else {}
+
+
 CONFIGS = {
     "plain": TrainingConfig(
         num_epochs=4,

@@ -26,7 +26,7 @@ from headgrid.training import (
     processes_from_environment,
 )
 
-from .small import SmallBatches, SmallModel, train_small
+from .small import SmallBatches, SmallModel, small_penalty, small_renew, train_small
 
 CONFIG = TrainingConfig(
     num_epochs=3,
@@ -100,6 +100,7 @@ def main() -> None:
             "ctrl-c": run(folder / "ctrl-c", processes, CONFIG, "ctrl-c"),
             "resumed": run(folder / "ctrl-c", processes, CONFIG, resume=True),
             "nan": run(folder / "nan", processes, replace(CONFIG, save_minutes=0.0), "nan"),
+            "care": run(folder / "care", processes, CONFIG, penalty=small_penalty, renew=small_renew),
             "norm": run(folder / "norm", processes, WITH_NORM, norm=True),
         }
     (folder / f"rank{processes.rank}.json").write_text(json.dumps(ends))

@@ -12,7 +12,7 @@ import torch
 
 from headgrid.training import Processes, RunFolder, connected, load_weights, processes_from_environment
 
-from .small import SmallBatches, train_small
+from .small import SmallBatches, small_penalty, small_renew, train_small
 from .small_distributed import CONFIG, NUM_IMAGES, Model
 
 
@@ -54,6 +54,30 @@ def test_same_curve_as_one_process_with_twice_the_batch(group: Path, tmp_path: P
     }
 
 
+def test_a_penalty_counts_once_and_the_same_rows_begin_anew(group: Path, tmp_path: Path):
+    """However many processes there are: gradients are averaged, and each of them adds the same term."""
+    double = replace(CONFIG, batch_size=16)
+
+    def alone(name: str, **options) -> dict[str, torch.Tensor]:
+        batches = SmallBatches(NUM_IMAGES, 16)
+        train_small(tmp_path / name, double, model=Model(), training_batches=batches, describe=None, **options)
+        return load_weights(tmp_path / name, "last")
+
+    together = load_weights(group / "care", "last")
+    for name, tensor in alone("care", penalty=small_penalty, renew=small_renew).items():
+        torch.testing.assert_close(together[name], tensor, rtol=1e-4, atol=1e-6)
+    twice = alone("twice", penalty=lambda model: 2 * small_penalty(model), renew=small_renew)
+    half = alone("half", penalty=lambda model: small_penalty(model) / 2, renew=small_renew)
+    for other in (twice, half):
+        assert (other["centers"] - together["centers"]).abs().max() > 1e-2
+    one, two = (
+        [event["rows"] for event in RunFolder(folder).events() if event["event"] == "renew"]
+        for folder in (tmp_path / "care", group / "care")
+    )
+    assert one == two
+    assert one[0]["centers"]
+
+
 def test_unused_parameters_stay_untouched_as_in_one_process(group: Path):
     rows = RunFolder(group / "curve").centers()
     assert torch.equal(torch.tensor(rows[0]["never"]), Model().never.weight.detach())
@@ -61,7 +85,7 @@ def test_unused_parameters_stay_untouched_as_in_one_process(group: Path):
 
 
 def test_all_processes_get_the_result_and_all_refuse_the_same(group: Path):
-    for name in ("curve", "finished", "norm", "resumed"):
+    for name in ("curve", "care", "finished", "norm", "resumed"):
         first, second = ends(group, name)
         assert first == second
         assert first["end"] == "result"

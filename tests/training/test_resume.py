@@ -75,7 +75,7 @@ class Stops:
 
         return Counted(*arguments, **options)
 
-    def train(self, folder: Path, config: TrainingConfig, resume: bool) -> None:
+    def train(self, folder: Path, config: TrainingConfig, resume: bool, **options) -> None:
         train_small(
             folder,
             config,
@@ -83,6 +83,7 @@ class Stops:
             training_batches=self.batches(50, config.batch_size),
             validation_batches=self.batches(31, 7, seed=1, augment=False),
             test_batches=lambda: self.batches(30, 7, seed=2, augment=False),
+            **options,
         )
 
 
