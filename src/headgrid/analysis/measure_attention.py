@@ -22,7 +22,6 @@ from headgrid.analysis.redundancy import redundant_groups, similarities
 from headgrid.analysis.sentences import sentence
 from headgrid.analysis.shift_distribution import ShiftDistribution, shift_distribution
 from headgrid.analysis.translation_invariance import translation_invariances
-from headgrid.axes import Images
 
 MOST_WEIGHTS = 2**27
 """A layer with more weights than these for one image is left out: the float64 mean of its maps would take a GiB."""
@@ -46,13 +45,17 @@ class Thresholds:
 
 def measure_attention(
     model: nn.Module,
-    batches: Iterable[Images | tuple[Images, Any]],
+    batches: Iterable[Tensor | tuple[Tensor, Any]],
     thresholds: Thresholds | None = None,
     progress: Callable[[int], None] | None = None,
+    *,
+    grid: tuple[int, int] | None = None,
+    num_tokens: int | None = None,
 ) -> AttentionMeasures:
     """Measures a model on batches of images, with or without labels.
 
-    ``progress`` is called with the number of images after every batch.
+    ``progress`` is called with the number of images after every batch. ``grid`` and ``num_tokens`` help where the
+    tokens of a foreign model cannot be told from their number alone, as in `record_attention`.
     """
 
     def centers_of(layer: str) -> HeadCenters | None:
@@ -62,7 +65,8 @@ def measure_attention(
         except AttributeError:  # attention that is a function, and no module
             return None
 
-    return measure_records(record_batches(model, batches), centers_of, thresholds, progress)
+    records = record_batches(model, batches, grid=grid, num_tokens=num_tokens)
+    return measure_records(records, centers_of, thresholds, progress)
 
 
 def measure_records(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 
@@ -25,7 +26,7 @@ from headgrid.theory.cost import evaluating
 @torch.no_grad()
 def record_attention(
     model: nn.Module,
-    images: Images,
+    images: Float[Tensor, "*b c h w"],
     *,
     grid: tuple[int, int] | None = None,
     num_tokens: int | None = None,
@@ -34,7 +35,7 @@ def record_attention(
 
     The record of a layer that is used again is called ``<name>:1``, ``<name>:2``... For a foreign model whose
     tokens cannot be told from their number alone, ``grid`` gives the rows and columns of the patches, and
-    ``num_tokens`` how many tokens stand before them (class token, registers). Attention that is no map of the image
+    ``num_tokens`` how many tokens stand beside them (class token, registers). Attention that is no map of the image
     is named in ``left_out``; a model without any other raises an error that says why.
     """
     if images.dim() != 4:
@@ -52,7 +53,7 @@ def record_attention(
 
 def record_batches(
     model: nn.Module,
-    batches: Iterable[Images | tuple[Images, Any]],
+    batches: Iterable[Tensor | tuple[Tensor, Any]],
     *,
     grid: tuple[int, int] | None = None,
     num_tokens: int | None = None,

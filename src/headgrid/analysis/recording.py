@@ -22,13 +22,17 @@ class Recording:
     left_out: dict[str, str] = field(default_factory=dict)
     _num_calls: Counter[str] = field(default_factory=Counter)
 
-    def add(self, name: str, make: Callable[[str], LayerAttention]) -> None:
-        """Adds the layer that ``make`` gives for a name. The second call of a layer is called ``<name>:1``."""
+    def add(self, name: str, make: Callable[[str], LayerAttention]) -> str:
+        """Adds the layer that ``make`` gives for a name. The second call of a layer is called ``<name>:1``.
+
+        Returns the name of the call, also if there is no map of it.
+        """
         name = self._name_of_call(name)
         try:
             self.layers[name] = make(name)
         except NoMapError as reason:
             self.left_out[name] = str(reason)
+        return name
 
     def leave_out(self, name: str, reason: str) -> None:
         """Notes a layer that cannot be seen."""

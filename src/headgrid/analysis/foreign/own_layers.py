@@ -44,7 +44,7 @@ def own_layers_recorded(
                 lambda name: layer_of_convolution(name, layer, tuple(maps.shape), recording.image_size),
             )
             if layer.num_axes == 2:
-                watch.on_map(maps, output, (layer.stride[0], layer.stride[-1]))
+                watch.tokens.see(maps, output, (layer.stride[0], layer.stride[-1]))
         else:
             recording.add(name, lambda name: layer_of_output(name, output, recording.image_size))
 

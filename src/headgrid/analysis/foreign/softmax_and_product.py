@@ -16,16 +16,22 @@ from torch.utils.weak import WeakTensorKeyDictionary
 SOFTMAX = {"softmax", "special_softmax"}
 PRODUCTS = {"matmul", "__matmul__", "__rmatmul__", "bmm", "baddbmm", "einsum"}
 SAME_WEIGHTS = {"dropout", "dropout_", "to", "type", "type_as", "float", "half", "bfloat16", "double", "contiguous"}
+LEAST_AXES = 3
+"""Maps and values have an axis of images; class probabilities and mixing matrices have two axes only."""
 
 
 @dataclass
 class _Softmax:
     """Where the numbers of a tensor come from."""
 
+    layer: str
+    """The module that took it."""
     of_scores: bool
     """Whether the softmax was taken of a product, as of queries and keys."""
     applied: bool = False
     """Whether a product with values has been seen already."""
+    alone: bool = False
+    """Whether it was taken of queries or keys alone, tokens by channels, and multiplied with the others."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +47,27 @@ class SoftmaxAndProduct:
     def __init__(self) -> None:
         self._scores = WeakTensorKeyDictionary()
         self._followed = WeakTensorKeyDictionary()
+        self._softmaxes: list[_Softmax] = []
+
+    def no_maps(self) -> Iterator[tuple[str, str]]:
+        """The layers with softmaxes that look like attention and gave no map, each with the reason."""
+        for softmax in self._softmaxes:
+            if softmax.alone:
+                yield softmax.layer, "it is linear attention (softmaxes of queries and keys alone): there is no map"
+            elif softmax.of_scores and not softmax.applied:
+                yield softmax.layer, "the softmax of its scores is multiplied with values in a way that is not seen"
 
     def see(
-        self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], output: Any
+        self, layer: str, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], output: Any
     ) -> Float[Tensor, "*batch t s"] | None:
         """The attention weights, if this call applies some for the first time."""
         if not isinstance(output, Tensor):
             return None
         tensors = list(_tensors([*args, *kwargs.values()]))
         if function in SOFTMAX:
-            if output.dim() >= 3:
-                softmax = _Softmax(of_scores=any(tensor in self._scores for tensor in tensors))
+            if output.dim() >= LEAST_AXES:
+                softmax = _Softmax(layer, of_scores=any(tensor in self._scores for tensor in tensors))
+                self._softmaxes.append(softmax)
                 self._followed[output] = _Followed((softmax,), None)
             return None
         if function in PRODUCTS:
@@ -69,7 +85,7 @@ class SoftmaxAndProduct:
             left, right = right, left
         for weights, values, is_left in ((left, right, True), (right, left, False)):
             followed = self._followed.get(weights)
-            if followed is None or isinstance(values, nn.Parameter):
+            if followed is None or isinstance(values, nn.Parameter) or values.dim() < LEAST_AXES:
                 continue
             if all(softmax.applied for softmax in followed.softmaxes):
                 return None
@@ -78,12 +94,13 @@ class SoftmaxAndProduct:
                 weights = _by_letters(weights, args[0], is_left)
             elif not is_left:
                 weights = weights.mT
-            # Linear attention has softmaxes of queries and of keys, tokens by channels: no map, but a product too.
             from_scores = any(softmax.of_scores for softmax in followed.softmaxes)
-            if weights is None or (not from_scores and values.shape[-1] == weights.shape[-1]):
-                return None
+            if weights is not None and not from_scores and values.shape[-1] in weights.shape[-2:]:
+                weights = None
+                for softmax in followed.softmaxes:
+                    softmax.alone = True
             for softmax in followed.softmaxes:
-                softmax.applied = True
+                softmax.applied |= weights is not None
             return weights
         return None
 

@@ -1,7 +1,8 @@
 """Which tokens of a sequence stand where in the image, told by their number.
 
 The patches of an image are a map that a convolution (or a pooling) put out, or a cut into squares. A sequence of as
-many tokens, or of a few more, is that map row by row, with class, distillation and register tokens before it.
+many tokens, or of a few more, is that map row by row, with class, distillation and register tokens before it. Where
+a model is seen to put tokens behind the patches, they come apart too.
 """
 
 import math
@@ -10,11 +11,13 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from headgrid.analysis.attention_record import LayerAttention, Placement, layer_of_matrix
+from headgrid.analysis.foreign.images_and_heads import images_first
+from headgrid.analysis.foreign.joined_tokens import JoinedTokens
 from headgrid.analysis.recording import NoMapError
 from headgrid.geometry import TokenLayout
 
 MOST_TOKENS = 16
-"""More tokens before the patches are not guessed: say how many there are."""
+"""More tokens beside the patches are not guessed: say how many there are."""
 Size = tuple[int, int]
 
 
@@ -27,7 +30,9 @@ class TokenGrid:
     grid: Size | None = None
     """Rows and columns of patches, where the user says them."""
     num_tokens: int | None = None
-    """Number of tokens before the patches, where the user says it."""
+    """Number of tokens that are no patches, where the user says it."""
+    joined: JoinedTokens = field(default_factory=JoinedTokens)
+    """How sequences of tokens were put together."""
     _pixel_sizes: dict[Size, tuple[float, float]] = field(default_factory=dict)
     """Of each size of a map that was seen, how much of the image a pixel of it stands for."""
 
@@ -44,7 +49,7 @@ class TokenGrid:
 
     def place(self, name: str, weights: Tensor) -> LayerAttention:
         """The weights between tokens as maps; `NoMapError` if they are something else."""
-        matrix = self._per_image(weights)
+        matrix = images_first(weights, self.num_images)
         if matrix.shape[2] != matrix.shape[3]:
             raise NoMapError(
                 f"{matrix.shape[2]} queries look at {matrix.shape[3]} keys: pooling by attention, attention across "
@@ -56,6 +61,8 @@ class TokenGrid:
         placement = Placement(
             layout.grid, tuple(range(height)), tuple(range(width)), self._pixel_sizes.get(layout.grid, whole)
         )
+        behind = self.joined.behind(matrix.shape[3], layout.num_class_tokens)
+        matrix = matrix.roll((behind, behind), (2, 3)) if behind else matrix
         return layer_of_matrix(name, matrix, placement, layout.num_class_tokens)
 
     def layout(self, length: int) -> TokenLayout:
@@ -68,7 +75,7 @@ class TokenGrid:
         if len(found) > 1:
             raise ValueError(
                 f"a sequence of {length} tokens may be {_either(found)}: pass grid=(rows, columns) of the patches, "
-                f"or num_tokens, the number of tokens before them"
+                f"or num_tokens, the number of other tokens"
             )
         if not found:
             raise NoMapError(self._why_none(length))
@@ -90,20 +97,6 @@ class TokenGrid:
         if self.num_tokens is not None:
             return extra == self.num_tokens
         return 0 <= extra < num_patches and (extra <= MOST_TOKENS or self.grid is not None)
-
-    def _per_image(self, weights: Tensor) -> Tensor:
-        """The weights as (image, head, query, key)."""
-        if weights.dim() == 3 and len(weights) % self.num_images == 0:  # images and heads counted through
-            return weights.unflatten(0, (self.num_images, -1))
-        if weights.dim() == 4 and len(weights) == self.num_images:
-            return weights
-        if weights.dim() == 4 and len(weights) == 1:  # one map for all images
-            return weights.expand(self.num_images, -1, -1, -1)
-        shape = " x ".join(str(size) for size in weights.shape)
-        raise NoMapError(
-            f"its weights are {shape} numbers for {self.num_images} image(s): attention within windows or along "
-            f"one axis, not between all places of an image"
-        )
 
     def _why_none(self, length: int) -> str:
         if self.grid is not None:
