@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from headgrid.analysis import centers_of_row, contour, describe_centers, head_centers
+from headgrid.analysis import centers_of_row, contour, describe_centers, head_centers, trajectories
 from headgrid.attention import MultiheadAttentionConfig
 from headgrid.models import FullyAttentionalConfig
 from headgrid.scores import ContentConfig, GeneralizedQuadraticConfig, QuadraticConfig
@@ -53,3 +53,27 @@ def test_contours_hold_the_share_of_the_attention_that_they_say():
 def test_share_must_be_a_share():
     with pytest.raises(ValueError, match="between 0 and 1"):
         contour(torch.zeros(2), torch.eye(2), 1.5)
+
+
+def test_trajectories_follow_every_head_over_the_epochs():
+    """From rows in any order, as a resumed run may write them; a row that was written twice counts once."""
+    model, rows, expected = _model(GeneralizedQuadraticConfig()), [], {}
+    for epoch in (2, 0, 1, 2):
+        with torch.no_grad():
+            for heads in head_centers(model).values():
+                heads.centers.add_(1.0)
+        expected[epoch] = {name: heads.centers.clone() for name, heads in head_centers(model).items()}
+        rows.append({"epoch": epoch} | {name: array.tolist() for name, array in describe_centers(model).items()})
+    found = trajectories(rows)
+    assert list(found) == list(head_centers(model))
+    for name, trajectory in found.items():
+        assert trajectory.epochs == (0, 1, 2)
+        assert trajectory.centers.shape == (3, 3, 2)
+        for index, epoch in enumerate(trajectory.epochs):
+            torch.testing.assert_close(trajectory.centers[index], expected[epoch][name])
+            torch.testing.assert_close(trajectory.at(epoch).centers, expected[epoch][name])
+        torch.testing.assert_close(
+            trajectory.inverse_covariances[-1], head_centers(model)[name].inverse_covariances
+        )
+        with pytest.raises(ValueError, match="the centres of epoch 7 were not written"):
+            trajectory.at(7)
