@@ -7,6 +7,7 @@ import pytest
 
 from headgrid.data import Embedded
 from headgrid.experiments import Experiment, make_experiment, run, shorten
+from headgrid.training import Interrupted
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +21,27 @@ def tiny_run(tiny_experiment: Experiment, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("runs") / "tiny"
     run(tiny_experiment, folder, device="cpu")
     return folder
+
+
+class Stop:
+    """Ends a training after so many rows of metrics."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def start(self, folder: Path, experiment: str, step: int) -> None:
+        pass
+
+    def write(self, row) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise Interrupted("enough", Path(), row["step"])
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def stop_after() -> type[Stop]:
+    """A writer that does so: `run(..., writers=[stop_after(1)])`."""
+    return Stop
