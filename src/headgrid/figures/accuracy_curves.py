@@ -8,6 +8,9 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from headgrid.figures.style import COLORS, GREY, LINE_STYLES, in_style
 
+LONGEST_OF_TWO = 24
+"""Letters of a name that leave room for another one beside it in the legend."""
+
 
 @dataclass(frozen=True)
 class AccuracyCurve:
@@ -35,7 +38,8 @@ def accuracy_curves(
                 f"the curve of {curve.name} has {len(curve.accuracies)} accuracies for {len(curve.epochs)} epochs: "
                 f"it needs one for each, and at least one"
             )
-    figure = Figure(figsize=(3.4, 2.3 + 0.13 * max(0, len(curves) - 4)), layout="constrained")
+    num_columns = 1 if max(len(curve.name) for curve in curves) > LONGEST_OF_TWO else 2
+    figure = Figure(figsize=(3.4, 2.1 + 0.14 * -(-len(curves) // num_columns)), layout="constrained")
     axis = figure.subplots()
     for number, curve in enumerate(curves):
         epochs = [curve.first_epoch + epoch for epoch in curve.epochs]
@@ -61,5 +65,5 @@ def accuracy_curves(
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     axis.margins(y=0.08)
-    figure.legend(loc="outside upper left", ncols=1 if max(len(curve.name) for curve in curves) > 28 else 2)
+    figure.legend(loc="outside upper left", ncols=num_columns)
     return figure

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from headgrid.analysis import HeadCenters
-from headgrid.figures.centers_panel import Window, draw_centers, explain, shape_of, window_around
+from headgrid.figures.centers_panel import LEGEND_WIDTH, Window, draw_centers, explain, shape_of, window_around
 from headgrid.figures.panels import Margins, panel_grid
 from headgrid.figures.style import in_style
 
@@ -18,12 +18,11 @@ def centers_during_training(
     if not epochs:
         raise ValueError("there are no epochs to show: give the centres of at least one")
     window = window_around(epochs.values()) if window is None else window
-    margins = Margins(top=0.42 if title else 0.22, bottom=0.25)
-    grid = panel_grid(1, len(epochs), shape_of(window), margins, largest=1.6)
+    margins = Margins(top=0.22, bottom=0.25)
+    grid = panel_grid(1, len(epochs), shape_of(window), margins, largest=1.6, least_width=LEGEND_WIDTH, title=title)
     for axis, heads in zip(grid.axes[0], epochs.values(), strict=True):
         draw_centers(axis, heads, window)
     grid.name_columns([epoch_name(epoch) for epoch in epochs])
-    grid.set_title(title)
     explain(grid)
     return grid.figure
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from numpy import ndarray
 
 from headgrid.analysis import HeadCenters
-from headgrid.figures.centers_panel import Window, draw_centers, explain, shape_of, window_around
+from headgrid.figures.centers_panel import LEGEND_WIDTH, Window, draw_centers, explain, shape_of, window_around
 from headgrid.figures.panels import Margins, panel_grid
 from headgrid.figures.style import in_style
 
@@ -28,8 +28,17 @@ def centers_of_layers(
     window = window_around(layers.values()) if window is None else window
     num_columns = min(len(layers), MOST_COLUMNS)
     num_rows = -(-len(layers) // num_columns)
-    margins = Margins(top=0.42 if title else 0.22, bottom=0.25)
-    grid = panel_grid(num_rows, num_columns, shape_of(window), margins, gap=(0.22, 0.05), largest=1.6)
+    margins = Margins(top=0.22, bottom=0.25)
+    grid = panel_grid(
+        num_rows,
+        num_columns,
+        shape_of(window),
+        margins,
+        gap=(0.22, 0.05),
+        largest=1.6,
+        least_width=LEGEND_WIDTH,
+        title=title,
+    )
     for number, axis in enumerate(grid.axes.flat):
         if number >= len(layers):
             axis.set_visible(False)
@@ -38,6 +47,5 @@ def centers_of_layers(
         row, column = divmod(number, num_columns)
         middle = grid.left(column) + grid.panel_size[1] / 2
         grid.text(middle, grid.top(row) - 0.05, name, ha="center", va="bottom")
-    grid.set_title(title)
     explain(grid)
     return grid.figure

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from headgrid.analysis import HeadCenters
 from headgrid.figures.centers_during_training import epoch_name
-from headgrid.figures.centers_panel import Window, draw_centers, explain, shape_of, window_around
+from headgrid.figures.centers_panel import LEGEND_WIDTH, Window, draw_centers, explain, shape_of, window_around
 from headgrid.figures.panels import Margins, panel_grid
 from headgrid.figures.style import in_style
 
@@ -21,13 +21,14 @@ def centers_over_epochs(
         raise ValueError("every epoch needs the same layers, and at least one")
     if window is None:
         window = window_around(heads for layers in epochs.values() for heads in layers.values())
-    margins = Margins(left=0.62, top=0.42 if title else 0.22, bottom=0.25)
-    grid = panel_grid(len(epochs), len(names[0]), shape_of(window), margins, largest=1.4)
+    margins = Margins(left=0.62, top=0.22, bottom=0.25)
+    grid = panel_grid(
+        len(epochs), len(names[0]), shape_of(window), margins, largest=1.4, least_width=LEGEND_WIDTH, title=title
+    )
     for axes, layers in zip(grid.axes, epochs.values(), strict=True):
         for axis, heads in zip(axes, layers.values(), strict=True):
             draw_centers(axis, heads, window)
     grid.name_rows([epoch_name(epoch).replace(" ", "\n") for epoch in epochs])
     grid.name_columns(names[0])
-    grid.set_title(title)
     explain(grid)
     return grid.figure

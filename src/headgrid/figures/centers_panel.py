@@ -13,10 +13,13 @@ from numpy import ndarray
 
 from headgrid.analysis import HeadCenters, contour
 from headgrid.figures.panels import PanelGrid, frame_only
-from headgrid.figures.style import GREY, INK, head_color, head_marker
+from headgrid.figures.style import GREY, INK, darker, head_color, head_marker
 
 Window = tuple[int, int]
 """How many rows and columns a panel shows on each side of the query pixel."""
+
+LEGEND_WIDTH = 2.75
+"""Inches."""
 
 SHARES: tuple[tuple[float, Any], ...] = ((0.5, "-"), (0.9, (0, (1, 1.6))))
 """The curve that holds half of a head's attention is solid, that of 90 % is dotted."""
@@ -81,7 +84,7 @@ def draw_centers(
                 xytext=(2, 1.5),
                 textcoords="offset points",
                 fontsize=6,
-                color=color,
+                color=darker(color),
                 path_effects=[withStroke(linewidth=1.4, foreground="white")],
                 zorder=4,
             )
@@ -104,7 +107,8 @@ def explain(grid: PanelGrid, names: Sequence[str] = ("query pixel", "50 %", "90 
         Line2D([], [], color=GREY, linewidth=0.8, linestyle=SHARES[1][1], label=most),
     ]
     height, width = grid.size
-    left = (grid.margins.left + width - grid.margins.right) / 2
+    middle = (grid.margins.left + width - grid.margins.right) / 2
+    middle = min(max(middle, LEGEND_WIDTH / 2), width - LEGEND_WIDTH / 2)
     grid.figure.legend(
-        handles=handles, loc="lower center", ncols=3, bbox_to_anchor=(left / width, 0.02 / height), borderpad=0
+        handles=handles, loc="lower center", ncols=3, bbox_to_anchor=(middle / width, 0.02 / height), borderpad=0
     )

@@ -7,11 +7,12 @@ footprint: how much every pixel looks at its neighbour there.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 from numpy import ndarray
 
-from headgrid.figures.map_grid import QueryImage, draw_map, draw_scale, draw_side_image
+from headgrid.figures.map_grid import IMAGE_WIDTH, NAMES_WIDTH, QueryImage, draw_map, draw_scale, draw_side_image
 from headgrid.figures.panels import Margins, PanelGrid, panel_grid
 from headgrid.figures.style import ATTENTION, SIGNED, in_style
 
@@ -35,6 +36,15 @@ class FootprintMaps:
         """Rows and columns of the footprint."""
         return round(len(self.shifts) ** 0.5)
 
+    @property
+    def signed(self) -> bool:
+        return float(self.weights.min()) < 0
+
+    @property
+    def largest(self) -> float:
+        """The end of the scale of all maps of the layer: what a neighbour gets is compared with what others get."""
+        return float(np.abs(self.weights).max())
+
 
 @in_style
 def footprint_maps(layers: Sequence[FootprintMaps], image: QueryImage | None = None, title: str = "") -> Figure:
@@ -45,29 +55,28 @@ def footprint_maps(layers: Sequence[FootprintMaps], image: QueryImage | None = N
             f"a row shows one footprint of at most {MOST_IN_A_ROW} positions, the same in every layer; got "
             f"footprints of sizes {sorted(sizes)}: draw each layer with footprint_square"
         )
-    image_width = 0.85
     margins = Margins(
-        left=0.52 + (0.0 if image is None else image_width + 0.08),
+        left=NAMES_WIDTH + (0.05 if image is None else 0.05 + IMAGE_WIDTH),
         right=0.42,
-        top=(0.22 if title else 0.05) + 0.22,
+        top=0.27,
         bottom=0.06,
     )
-    lowest = 0.75 if image is None else max(0.75, image_width * image.pixels.shape[0] / image.pixels.shape[1])
+    lowest = 0.75 if image is None else max(0.75, IMAGE_WIDTH * image.pixels.shape[0] / image.pixels.shape[1])
     height, width = layers[0].weights.shape[1:]
     grid = panel_grid(
         len(layers), sizes.pop() ** 2, (height, width), margins,
-        gap=(0.04, 0.04), largest=1.0, lowest_height=lowest,
+        gap=(0.04, 0.04), largest=1.0, lowest_height=lowest, title=title,
     )  # fmt: skip
+    signed = any(layer.signed for layer in layers)
     for axes, layer in zip(grid.axes, layers, strict=True):
         for axis, weights in zip(axes, layer.weights, strict=True):
-            draw_map(axis, weights)
+            draw_map(axis, weights, signed, largest=layer.largest)
     grid.name_rows([layer.name for layer in layers])
     grid.name_columns([_signed(shift) for shift in layers[0].shifts.tolist()], above=0.04)
-    grid.text(margins.left - 0.06, margins.top - 0.04, "shift", ha="right", va="bottom")
+    grid.text(grid.margins.left - 0.06, grid.margins.top - 0.04, "shift", ha="right", va="bottom")
     if image is not None:
-        draw_side_image(grid, image, image_width)
-    _draw_scale(grid, layers)
-    grid.set_title(title)
+        draw_side_image(grid, image)
+    _draw_scale(grid, signed)
     return grid.figure
 
 
@@ -76,18 +85,16 @@ def footprint_square(layer: FootprintMaps, title: str = "") -> Figure:
     """The maps of one layer in the arrangement of its footprint: a map stands where the neighbour lies."""
     size = layer.size
     height, width = layer.weights.shape[1:]
-    margins = Margins(left=0.05, right=0.42, top=0.27 if title else 0.05, bottom=0.05)
-    grid = panel_grid(size, size, (height, width), margins, gap=(0.03, 0.03), width=4.0, largest=1.0)
+    margins = Margins(left=0.05, right=0.42, top=0.05, bottom=0.05)
+    grid = panel_grid(size, size, (height, width), margins, gap=(0.03, 0.03), width=4.0, largest=1.0, title=title)
     for axis, weights in zip(grid.axes.flat, layer.weights, strict=True):
-        draw_map(axis, weights)
-    _draw_scale(grid, [layer])
-    grid.set_title(title)
+        draw_map(axis, weights, layer.signed, largest=layer.largest)
+    _draw_scale(grid, layer.signed)
     return grid.figure
 
 
-def _draw_scale(grid: PanelGrid, layers: Sequence[FootprintMaps]) -> None:
-    signed = any(float(layer.weights.min()) < 0 for layer in layers)
-    draw_scale(grid, signed, "attention weight", SIGNED if signed else ATTENTION)
+def _draw_scale(grid: PanelGrid, signed: bool) -> None:
+    draw_scale(grid, signed, "weight, max of layer", SIGNED if signed else ATTENTION)
 
 
 def _signed(shift: list[int]) -> str:

@@ -6,19 +6,23 @@ through its filter matrix W(h), and the sum over the heads is the output at q: e
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
 from matplotlib.patheffects import withStroke
 from numpy import ndarray
 
 from headgrid.figures.map_grid import LayerMaps, QueryImage, draw_image
-from headgrid.figures.panels import frame_only
-from headgrid.figures.style import GREY, INK, QUERY, head_color, in_style
+from headgrid.figures.panels import TITLE_HEIGHT, frame_only
+from headgrid.figures.style import GREY, INK, QUERY, SIGNED, TITLE_SIZE, darker, in_style, map_scale
+
+COLORS_OF_HEADS = ("#332288", "#CC6677", "#117733", "#AA4499")
+"""Those of the style that are dark enough for maps, arrows and type."""
 
 Shift = tuple[float, float]
 
@@ -36,7 +40,7 @@ class ShownHead:
 
 @in_style
 def layer_illustration(
-    image: QueryImage, heads: Sequence[ShownHead], query: tuple[int, int], num_heads: int
+    image: QueryImage, heads: Sequence[ShownHead], query: tuple[int, int], num_heads: int, title: str = ""
 ) -> Figure:
     """The image with q and the shifts, the heads' maps, their filter matrices, and the sum.
 
@@ -57,35 +61,38 @@ def layer_illustration(
     pitch = tall + 0.2
     height = max(len(heads) * pitch + (0.18 if num_heads > len(heads) else 0) + 0.34, image_height + 0.75)
     width = left + wide + 2.55
-    figure = Figure(figsize=(width, height))
+    above = TITLE_HEIGHT if title else 0.0
+    figure = Figure(figsize=(width, above + height))
     page = figure.add_axes((0, 0, 1, 1))
-    page.set(xlim=(0, width), ylim=(height, 0))
+    page.set(xlim=(0, width), ylim=(height, -above))
     page.axis("off")
 
     middle = 0.3 + (height - 0.34) / 2
+    first = middle - (len(heads) * pitch) / 2
     image_top = middle - image_height / 2
+    if title:
+        page.text(width / 2, 0.07 - above, title, ha="center", va="top", fontsize=TITLE_SIZE)
     for words, x in (("input X", 0.08 + image_width / 2), ("attention of q", left + wide / 2)):
         page.text(x, 0.06, words, ha="center", va="top")
     page.text(left + wide + 0.72, 0.06, "filter matrices", ha="center", va="top")
     page.text(width - 0.42, 0.06, "output at q", ha="center", va="top")
 
-    picture = _inset(figure, 0.08, image_top, image_height, image_width)
+    picture = _inset(figure, 0.08, above + image_top, image_height, image_width)
     draw_image(picture, image)
     _draw_shifts(picture, image, heads, query)
     sum_at = (left + wide + 1.45, middle)
-    for place, head in enumerate(heads):
-        color = head_color(place)
-        top = 0.3 + place * pitch
+    for place, (head, color) in enumerate(zip(heads, cycle(COLORS_OF_HEADS), strict=False)):
+        top = first + place * pitch
         center = top + 0.14 + tall / 2
-        page.text(left, top + 0.12, _name(head), color=color, ha="left", va="bottom", fontsize=6.5)
-        panel = _inset(figure, left, top + 0.14, tall, wide)
+        page.text(left, top + 0.12, _name(head), color=darker(color), ha="left", va="bottom", fontsize=6.5)
+        panel = _inset(figure, left, above + top + 0.14, tall, wide)
         _draw_tinted(panel, head.map, query, color)
         _arrow(page, (0.08 + image_width + 0.06, middle), (left - 0.06, center), color)
         _arrow(page, (left + wide + 0.06, center), (left + wide + 0.47, center), color)
         _box(page, left + wide + 0.72, center, f"$W^{{({head.number})}}$", color)
         _arrow(page, (left + wide + 0.99, center), _towards(sum_at, (left + wide + 0.99, center), 0.15), color)
     if num_heads > len(heads):
-        page.text(left + wide / 2, 0.3 + len(heads) * pitch + 0.1, "...", ha="center", va="center", color=GREY)
+        page.text(left + wide / 2, first + len(heads) * pitch + 0.1, "...", ha="center", va="center", color=GREY)
     page.add_patch(Circle(sum_at, 0.13, facecolor="white", edgecolor=INK, linewidth=0.8))
     page.text(*sum_at, "+", ha="center", va="center", fontsize=9)
     _arrow(page, (sum_at[0] + 0.15, middle), (width - 0.62, middle), INK)
@@ -104,13 +111,13 @@ def _draw_shifts(axis: Axes, image: QueryImage, heads: Sequence[ShownHead], quer
     top, left, height, width = image.query
     row, column = top + height / 2, left + width / 2
     rim = [withStroke(linewidth=2.0, foreground="white")]
-    for place, head in enumerate(heads):
+    for head, color in zip(heads, cycle(COLORS_OF_HEADS), strict=False):
         end = (column + head.shift[1] * width, row + head.shift[0] * height)
         if np.hypot(*head.shift) < 0.5:
-            axis.plot(*end, "o", markersize=3, color=head_color(place), path_effects=rim)
+            axis.plot(*end, "o", markersize=3, color=color, path_effects=rim)
             continue
         arrow = FancyArrowPatch(
-            (column, row), end, arrowstyle="-|>", mutation_scale=6, linewidth=1.0, color=head_color(place),
+            (column, row), end, arrowstyle="-|>", mutation_scale=6, linewidth=1.0, color=color,
             shrinkA=0, shrinkB=0, path_effects=rim, clip_on=True,
         )  # fmt: skip
         axis.add_patch(arrow)
@@ -122,9 +129,11 @@ def _draw_shifts(axis: Axes, image: QueryImage, heads: Sequence[ShownHead], quer
 
 def _draw_tinted(axis: Axes, weights: Float[ndarray, "y x"], query: tuple[int, int], color: str) -> None:
     height, width = weights.shape
-    colors = LinearSegmentedColormap.from_list("head", ("white", color))
-    norm = Normalize(min(0.0, float(weights.min())), max(float(weights.max()), 1e-12))
-    axis.imshow(weights, cmap=colors, norm=norm, extent=(0, width, height, 0))
+    signed = float(weights.min()) < 0
+    colors = SIGNED if signed else LinearSegmentedColormap.from_list("head", ("white", color))
+    axis.imshow(
+        weights, cmap=colors, norm=map_scale(float(np.abs(weights).max()), signed), extent=(0, width, height, 0)
+    )
     axis.plot(query[1] + 0.5, query[0] + 0.5, "s", color="black", markersize=2.2)
     frame_only(axis)
 

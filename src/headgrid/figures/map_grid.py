@@ -13,10 +13,17 @@ from matplotlib.patheffects import withStroke
 from numpy import ndarray
 
 from headgrid.figures.panels import Margins, PanelGrid, frame_only, label_size, panel_grid
-from headgrid.figures.style import ATTENTION, GREY, INK, QUERY, SIGNED, map_colors
+from headgrid.figures.style import ATTENTION, GREY, INK, QUERY, SIGNED, map_scale
 
 MOST_COLUMNS = 16
 """Maps side by side; a layer with more heads goes on in the next line."""
+
+IMAGE_WIDTH, NAMES_WIDTH = 0.85, 0.5
+"""Inches, to the left of the maps."""
+
+
+Pixel = tuple[int, int]
+"""Row and column."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +34,8 @@ class LayerMaps:
     """What the figure calls the layer."""
     maps: Float[ndarray, "n y x"]
     """In the order in which they are shown."""
-    query: tuple[int, int] | None = None
-    """Row and column, on the maps, of the query pixel that looks; it gets a frame."""
+    query: Pixel | None = None
+    """The query pixel that looks, on the maps; it gets a frame."""
     heads: tuple[int, ...] | None = None
     """The heads' numbers where they are not 0, 1, 2...: heads sorted by similarity."""
 
@@ -51,6 +58,8 @@ class QueryImage:
     """Red, green and blue (or grey alone) between 0 and 1."""
     query: tuple[float, float, float, float] | None = None
     """The query pixel on the image: its upper and left border, its height and width, in pixels of the image."""
+    color: str = QUERY
+    """The colour of its frame."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +68,8 @@ class Panels:
 
     shape: tuple[int, int]
     """Rows and columns of what a panel shows."""
-    draw: Callable[[Axes, LayerMaps, int], None]
-    """Draws a map of a layer, by its place among the layer's maps."""
+    draw: Callable[[Axes, LayerMaps, int, bool], None]
+    """Draws a map of a layer, by its place among the layer's maps; whether any map of the figure is signed."""
     colors: Colormap
     signed_colors: Colormap
 
@@ -80,20 +89,20 @@ def map_grid(
     if panels is None:
         shape = next(layer.maps.shape[1:] for layer in layers if len(layer.maps))
         panels = Panels(shape, _draw_alone, ATTENTION, SIGNED)  # type: ignore[arg-type]
+    signed = any(len(layer.maps) and float(layer.maps.min()) < 0 for layer in layers)
     sorted_heads = any(layer.heads is not None for layer in layers) or len(lines) > len(layers)
-    image_width = 0.0 if image is None else 0.85
     margins = Margins(
-        left=0.52 + (image_width + 0.08 if image is not None else 0),
+        left=NAMES_WIDTH + (0.05 if image is None else 0.05 + IMAGE_WIDTH),
         right=0.42,
-        top=(0.22 if title else 0.05) + (0.06 if sorted_heads else 0.22),
+        top=0.11 if sorted_heads else 0.27,
         bottom=0.06,
     )
     lowest = (
-        0.75 if image is None else max(0.75, 0.22 + image_width * image.pixels.shape[0] / image.pixels.shape[1])
+        0.75 if image is None else max(0.75, 0.22 + IMAGE_WIDTH * image.pixels.shape[0] / image.pixels.shape[1])
     )
     grid = panel_grid(
         len(lines), num_columns, panels.shape, margins,
-        gap=(0.04, 0.04), largest=1.0, lowest_height=lowest,
+        gap=(0.04, 0.04), largest=1.0, lowest_height=lowest, title=title,
     )  # fmt: skip
     for axes, (layer, heads) in zip(grid.axes, lines, strict=True):
         for axis in axes[len(heads) :]:
@@ -103,30 +112,35 @@ def map_grid(
             axes[0].axis("off")
             axes[0].text(0, 0.5, "no heads", transform=axes[0].transAxes, va="center", color=GREY)
         for axis, place in zip(axes, heads, strict=False):
-            panels.draw(axis, layer, place)
+            panels.draw(axis, layer, place, signed)
             if sorted_heads:
                 _number(axis, place if layer.heads is None else layer.heads[place], grid.panel_size[1])
     grid.name_rows([layer.name if not heads or heads[0] == 0 else "" for layer, heads in lines])
     if not sorted_heads:
         grid.name_columns([str(head) for head in range(num_columns)], above=0.04)
-        grid.text(margins.left - 0.06, margins.top - 0.04, "head", ha="right", va="bottom")
+        grid.text(grid.margins.left - 0.06, grid.margins.top - 0.04, "head", ha="right", va="bottom")
     if image is not None:
-        draw_side_image(grid, image, image_width)
-    signed = any(len(layer.maps) and float(layer.maps.min()) < 0 for layer in layers)
+        draw_side_image(grid, image)
     draw_scale(grid, signed, what, panels.signed_colors if signed else panels.colors)
-    grid.set_title(title)
     return grid
 
 
-def _draw_alone(axis: Axes, layer: LayerMaps, place: int) -> None:
-    draw_map(axis, layer.maps[place], layer.query)
+def _draw_alone(axis: Axes, layer: LayerMaps, place: int, signed: bool) -> None:
+    draw_map(axis, layer.maps[place], signed, layer.query)
 
 
-def draw_map(axis: Axes, weights: Float[ndarray, "y x"], query: tuple[int, int] | None = None) -> None:
-    """One map on a scale of its own, and the frame of the query pixel."""
+def draw_map(
+    axis: Axes,
+    weights: Float[ndarray, "y x"],
+    signed: bool,
+    query: Pixel | None = None,
+    largest: float | None = None,
+) -> None:
+    """One map and the frame of the query pixel, on a scale of its own unless ``largest`` gives the end of it."""
     height, width = weights.shape
-    colors, norm = map_colors(float(weights.min()), float(weights.max()))
-    axis.imshow(weights, cmap=colors, norm=norm, extent=(0, width, height, 0), aspect="equal")
+    scale = map_scale(float(np.abs(weights).max()) if largest is None else largest, signed)
+    colors = SIGNED if signed else ATTENTION
+    axis.imshow(weights, cmap=colors, norm=scale, extent=(0, width, height, 0), aspect="equal")
     frame_only(axis)
     if query is not None:
         line = 0.9 if max(height, width) <= 40 else 0.6
@@ -139,16 +153,15 @@ def draw_image(axis: Axes, image: QueryImage) -> None:
     axis.imshow(np.clip(image.pixels, 0, 1).squeeze(), cmap="gray", vmin=0, vmax=1, extent=(0, width, height, 0))
     frame_only(axis)
     if image.query is not None:
-        frame_query(axis, image)
+        frame_query(axis, image.query, image.color)
 
 
-def frame_query(axis: Axes, image: QueryImage) -> None:
+def frame_query(axis: Axes, query: tuple[float, float, float, float], color: str) -> None:
     """Seen on any image, because it has a white rim."""
-    assert image.query is not None
-    top, left, height, width = image.query
+    top, left, height, width = query
     rim = [withStroke(linewidth=1.8, foreground="white")]
     axis.add_patch(
-        Rectangle((left, top), width, height, fill=False, edgecolor=QUERY, linewidth=0.9, path_effects=rim)
+        Rectangle((left, top), width, height, fill=False, edgecolor=color, linewidth=0.9, path_effects=rim)
     )
 
 
@@ -166,25 +179,27 @@ def _number(axis: Axes, head: int, width: float) -> None:
     )  # fmt: skip
 
 
-def draw_side_image(grid: PanelGrid, image: QueryImage, width: float) -> None:
-    """The image to the left of the panels."""
+def draw_side_image(grid: PanelGrid, image: QueryImage) -> None:
+    """The image to the left of the rows' names."""
     height, columns = image.pixels.shape[:2]
-    axis = grid.add_axes(0.05, grid.margins.top, width * height / columns, width)
+    tall, left = IMAGE_WIDTH * height / columns, grid.margins.left - NAMES_WIDTH - IMAGE_WIDTH
+    axis = grid.add_axes(left, grid.margins.top, tall, IMAGE_WIDTH)
     draw_image(axis, image)
     if image.query is not None:
-        below = grid.margins.top + width * height / columns + 0.03
-        grid.text(0.05 + width / 2, below, "query pixel", ha="center", va="top", fontsize=6, color=QUERY)
+        below = grid.margins.top + tall + 0.03
+        words = "query pixel"
+        grid.text(left + IMAGE_WIDTH / 2, below, words, ha="center", va="top", fontsize=6, color=image.color)
 
 
 def draw_scale(grid: PanelGrid, signed: bool, what: str, colors: Colormap) -> None:
     """The colour bar to the right of the panels; every map has its own largest weight."""
     height = min(1.2, grid.size[0] - grid.margins.top - grid.margins.bottom)
-    axis = grid.add_axes(grid.size[1] - grid.margins.right + 0.07, grid.margins.top, height, 0.06)
+    right = grid.size[1] - grid.margins.right
+    axis = grid.add_axes(right + 0.07, grid.margins.top, height, 0.06)
     scale = ScalarMappable(Normalize(-1 if signed else 0, 1), colors)
     bar = grid.figure.colorbar(scale, cax=axis, ticks=[-1, 0, 1] if signed else [0, 1])
     bar.ax.set_yticklabels(["−max", "0", "max"] if signed else ["0", "max"])
     bar.outline.set(edgecolor=GREY, linewidth=0.4)  # type: ignore[operator]
     bar.ax.tick_params(length=1.5, pad=1)
-    grid.text(
-        grid.size[1] - 0.03, grid.margins.top + height / 2, what, ha="right", va="center", rotation=90, fontsize=6
-    )
+    middle = grid.margins.top + height / 2
+    grid.text(right + 0.39, middle, what, ha="right", va="center", rotation=90, fontsize=6)

@@ -4,14 +4,19 @@ matplotlib's own layouts shrink panels of a fixed shape inside of their places a
 length of labels. Here the panels come first and the figure is as large as they and the margins need.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 
-from headgrid.figures.style import LIGHT, TEXT_WIDTH
+from headgrid.figures.style import FONT, LIGHT, TEXT_WIDTH, TITLE_SIZE
+
+TITLE_HEIGHT = 0.2
+"""Inches."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +79,6 @@ class PanelGrid:
             middle = self.left(column) + self.panel_size[1] / 2
             self.text(middle, self.margins.top - above, name, ha="center", va="bottom")
 
-    def set_title(self, title: str) -> None:
-        if title:
-            self.text(self.size[1] / 2, 0.07, title, ha="center", va="top", fontsize="large")
-
 
 def panel_grid(
     num_rows: int,
@@ -89,17 +90,26 @@ def panel_grid(
     width: float = TEXT_WIDTH,
     largest: float = 1.5,
     lowest_height: float = 0.0,
+    least_width: float = 0.0,
+    title: str = "",
 ) -> PanelGrid:
     """Panels of the shape (height, width), as large as the width allows but no side longer than ``largest``.
 
     The figure is at least ``lowest_height`` high within its upper and lower margin, for what stands beside the
-    panels.
+    panels, and at least ``least_width`` wide; a title is given room above the upper margin, and the width it needs.
     """
+    if title:
+        margins = replace(margins, top=margins.top + TITLE_HEIGHT)
+        least_width = max(least_width, text_width(title, TITLE_SIZE) + 0.1)
     height_units, width_units = shape
     available = (width - margins.left - margins.right - (num_columns - 1) * gap[1]) / num_columns
     panel_width = min(available, largest, largest * width_units / height_units)
     panel_height = panel_width * height_units / width_units
     total_width = margins.left + num_columns * panel_width + (num_columns - 1) * gap[1] + margins.right
+    if total_width < least_width:
+        beside = (least_width - total_width) / 2
+        margins = replace(margins, left=margins.left + beside, right=margins.right + beside)
+        total_width = least_width
     rows_height = max(num_rows * panel_height + (num_rows - 1) * gap[0], lowest_height)
     total_height = margins.top + rows_height + margins.bottom
     grid = PanelGrid(
@@ -112,7 +122,14 @@ def panel_grid(
     for row in range(num_rows):
         for column in range(num_columns):
             grid.axes[row, column] = grid.add_axes(grid.left(column), grid.top(row), panel_height, panel_width)
+    if title:
+        grid.text(total_width / 2, 0.07, title, ha="center", va="top", fontsize=TITLE_SIZE)
     return grid
+
+
+def text_width(words: str, size: float) -> float:
+    """Inches that a line of text takes."""
+    return float(TextPath((0, 0), words, size=size, prop=FontProperties(family=FONT)).get_extents().x1) / 72
 
 
 def frame_only(axis: Axes) -> None:

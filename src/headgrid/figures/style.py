@@ -7,7 +7,7 @@ figure is put on the page unscaled.
 from typing import Any
 
 import matplotlib
-from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
 
 TEXT_WIDTH = 5.5
 """Inches: the width of the text in the ICLR paper, and close to that of most papers with one column."""
@@ -48,8 +48,13 @@ SIGNED_HEAT = LinearSegmentedColormap.from_list(
 )
 """Weights of either sign over an image: violet is negative."""
 
+FONT = "DejaVu Sans"
+"""Comes with matplotlib, so that a figure is the same on every machine."""
+
+TITLE_SIZE = 8.0
+
 STYLE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so that a figure is the same on every machine
+    "font.family": FONT,
     "mathtext.fontset": "dejavusans",
     "font.size": 7,
     "axes.titlesize": 7,
@@ -57,7 +62,7 @@ STYLE: dict[Any, Any] = {
     "xtick.labelsize": 6,
     "ytick.labelsize": 6,
     "legend.fontsize": 6.5,
-    "figure.titlesize": 8,
+    "figure.titlesize": TITLE_SIZE,
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": GREY,
@@ -93,13 +98,19 @@ def head_color(head: int) -> str:
     return HEAD_COLORS[head % len(HEAD_COLORS)]
 
 
+def darker(color: str) -> tuple[float, float, float]:
+    """The colour for type, which is thin: light colours are hard to read on white."""
+    red, green, blue = to_rgb(color)
+    lightness = 0.3 * red + 0.6 * green + 0.1 * blue
+    factor = min(1.0, 0.42 / max(lightness, 1e-6))
+    return red * factor, green * factor, blue * factor
+
+
 def head_marker(head: int) -> str:
     return HEAD_MARKERS[head // len(HEAD_COLORS) % len(HEAD_MARKERS)]
 
 
-def map_colors(lowest: float, highest: float) -> tuple[LinearSegmentedColormap, Normalize]:
-    """Colour map and scale for the weights of a map: from zero on, or symmetric around it if some are negative."""
-    largest = max(abs(lowest), abs(highest), 1e-12)
-    if lowest < 0:
-        return SIGNED, Normalize(-largest, largest)  # type: ignore[return-value]
-    return ATTENTION, Normalize(0, largest)
+def map_scale(largest: float, signed: bool) -> Normalize:
+    """The scale of `ATTENTION`, from zero on, or that of `SIGNED`, symmetric around it."""
+    largest = max(largest, 1e-12)
+    return Normalize(-largest if signed else 0, largest)

@@ -62,12 +62,15 @@ def _draw_curves(subjects: Sequence[Subject], folder: Path, formats: Sequence[Fo
             runs.append(subject)
         except LeftOut as reason:
             left_out[subject.word] = str(reason)
-    if runs:
-        print(f"{', '.join(run.name for run in runs)} -> {folder}", flush=True)
-        _write(draw_accuracy_curves(runs), CURVES, folder, formats)
+    if not runs:
+        undrawn = {CURVES: "; ".join(dict.fromkeys(left_out.values()))}
+        _explain(undrawn)
+        return undrawn
+    print(f"{', '.join(run.name for run in runs)} -> {folder}", flush=True)
+    _write(draw_accuracy_curves(runs), CURVES, folder, formats)
     for word, reason in left_out.items():
         print(f"  without {word}: {reason}")
-    return {} if runs else {CURVES: "; ".join(dict.fromkeys(left_out.values()))}
+    return {}
 
 
 def _write(drawing: Drawing | MovingDrawing, name: str, folder: Path, formats: Sequence[Format]) -> None:

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from numpy import ndarray
 
 from headgrid.analysis import head_centers, head_order, mean_query_attention, record_batches
 from headgrid.attention import FootprintAttentionOutput
@@ -16,7 +14,7 @@ from headgrid.figures.attention_maps import attention_maps
 from headgrid.figures.average_attention import average_attention
 from headgrid.figures.footprint_maps import MOST_IN_A_ROW, FootprintMaps, footprint_maps, footprint_square
 from headgrid.figures.layer_illustration import ShownHead, layer_illustration
-from headgrid.figures.map_grid import LayerMaps, QueryImage
+from headgrid.figures.map_grid import QueryImage
 from headgrid.models import SAN, HierarchicalSAN
 
 NUM_ILLUSTRATED_HEADS = 4
@@ -39,14 +37,15 @@ def draw_layer_illustration(subject: Subject) -> Iterator[Drawing]:
             )
             for head in sorted(order[place] for place in places)
         ]
-        figure = layer_illustration(view.image(example.pixels), heads, view.query_on_keys, num_heads)
+        title = f"{subject.title}: {view.name}"
+        figure = layer_illustration(view.image(example.pixels), heads, view.query_on_keys, num_heads, title)
         yield Drawing(f"layer-illustration-image-{example.name}", figure)
 
 
 def draw_attention_maps(subject: Subject) -> Iterator[Drawing]:
     for example in subject.shown:
         views = subject.views(example)
-        layers = [_layer(subject, view, view.of_query, view.query_on_keys) for view in views]
+        layers = [subject.layer_maps(view, view.of_query, view.query_on_keys) for view in views]
         figure = attention_maps(layers, views[0].image(example.pixels), subject.title)
         yield Drawing(f"attention-maps-image-{example.name}", figure)
 
@@ -56,14 +55,16 @@ def draw_mean_attention_maps(subject: Subject) -> Iterator[Drawing]:
     views = subject.views(example)
     records = record_batches(subject.network, subject.batches("attention maps, mean over images"))
     means = mean_query_attention(records, *subject.query(example))
-    layers = [_layer(subject, view, means[view.module].float().cpu().numpy(), view.query_on_keys) for view in views]
+    layers = [
+        subject.layer_maps(view, means[view.module].float().cpu().numpy(), view.query_on_keys) for view in views
+    ]
     title = f"{subject.title}: mean over {subject.num_images} images"
     yield Drawing("mean-attention-maps", attention_maps(layers, title=title))
 
 
 def draw_average_attention(subject: Subject) -> Iterator[Drawing]:
     for example in subject.shown:
-        layers = [_layer(subject, view, view.received) for view in subject.views(example)]
+        layers = [subject.layer_maps(view, view.received) for view in subject.views(example)]
         figure = average_attention(layers, QueryImage(example.pixels), subject.title)
         yield Drawing(f"average-attention-image-{example.name}", figure)
 
@@ -83,19 +84,6 @@ def draw_footprint_maps(subject: Subject) -> Iterator[Drawing]:
         for number, layer in enumerate(layers):
             figure = footprint_square(layer, f"{subject.title}: {layer.name}")
             yield Drawing(f"footprint-maps-layer-{number + 1}-image-{example.name}", figure)
-
-
-def _layer(
-    subject: Subject,
-    view: LayerView,
-    maps: Float[ndarray, "n y x"],
-    query: tuple[int, int] | None = None,
-) -> LayerMaps:
-    """The maps as they are shown, with heads in their order or in that of their similarity."""
-    if not subject.choices.sort_heads:
-        return LayerMaps(view.name, maps, query)
-    order = head_order(maps)
-    return LayerMaps(view.name, maps[list(order)], query, order)
 
 
 def _peak_shift(view: LayerView, head: int) -> tuple[float, float]:

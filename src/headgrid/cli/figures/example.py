@@ -26,6 +26,11 @@ class Example:
     pixels: Float[ndarray, "h w c"]
     """What people see, between 0 and 1."""
 
+    @property
+    def label(self) -> str:
+        """What figures call it."""
+        return f"image {self.name}" if self.name.isdigit() else self.name
+
 
 def example_of_data(data: Dataset, number: int) -> Example:
     """The test image (validation image where there are none) of this number."""

@@ -7,9 +7,11 @@ from functools import cached_property
 from pathlib import Path
 
 import torch
+from jaxtyping import Float
+from numpy import ndarray
 from torch import Tensor, nn
 
-from headgrid.analysis import HeadCenters, centers_of_row, head_centers
+from headgrid.analysis import HeadCenters, centers_of_row, head_centers, head_order
 from headgrid.cli.data_argument import final_split
 from headgrid.cli.figures.example import Example, example_of_data, example_of_file, spread_over
 from headgrid.cli.figures.layer_view import LayerView, views_of
@@ -17,7 +19,9 @@ from headgrid.cli.model_argument import OwnModel, load_images, open_model
 from headgrid.data import Dataset, Normalization
 from headgrid.data.progress import progress
 from headgrid.experiments import experiment_of
+from headgrid.figures.map_grid import LayerMaps
 from headgrid.interop.foreign_model import ForeignModel, is_foreign_name
+from headgrid.models import ResNet
 from headgrid.stacks import Hierarchical, Plain, SharedWeights
 from headgrid.training import RunFolder
 
@@ -62,7 +66,7 @@ class Subject:
     def title(self) -> str:
         """What figures are headed with."""
         if self.experiment is None:
-            return self.name
+            return self.name if self.path is not None else self.word.split(",")[0]
         return f"{self.experiment.name}, size {self.experiment.size}"
 
     @property
@@ -98,7 +102,7 @@ class Subject:
             raise LeftOut("diagrams are drawn of headgrid's own models")
         stack = getattr(self.model.module.config, "stack", None)
         if stack is None:
-            raise LeftOut("it has no attention layers")
+            raise LeftOut("it has no stack of attention layers")
         return stack
 
     def centers(self) -> dict[int, dict[str, HeadCenters]]:
@@ -161,6 +165,8 @@ class Subject:
 
     def views(self, example: Example) -> list[LayerView]:
         """The attention of each layer on an image."""
+        if isinstance(self.network, ResNet):
+            raise LeftOut("it is a ResNet, which has no attention")
         if example.name not in self._views:
             images, query = example.images.to(self.choices.device), self.query(example)
             try:
@@ -168,6 +174,15 @@ class Subject:
             except ValueError as error:
                 raise LeftOut(str(error)) from error
         return self._views[example.name]
+
+    def layer_maps(
+        self, view: LayerView, maps: Float[ndarray, "n y x"], query: tuple[int, int] | None = None
+    ) -> LayerMaps:
+        """Maps of a layer as they are shown, with its heads in their order or in that of their similarity."""
+        if not self.choices.sort_heads:
+            return LayerMaps(view.name, maps, query)
+        order = head_order(maps)
+        return LayerMaps(view.name, maps[list(order)], query, order)
 
     def query(self, example: Example) -> tuple[int, int]:
         """On the image."""
