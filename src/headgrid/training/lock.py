@@ -41,3 +41,15 @@ def locked(folder: Path) -> Iterator[None]:
                 stacklevel=2,
             )
         yield
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether another process holds the lock of a folder at this moment."""
+    if not (folder / LOCK).exists():
+        return False
+    with open(folder / LOCK, "ab") as file:
+        try:
+            _try_lock(file)
+        except OSError as error:
+            return error.errno not in _NO_LOCKS
+    return False

@@ -1,4 +1,4 @@
-"""Does hierarchical attention win, and through which ingredient? A study in size laptop, on CIFAR-10.
+"""`headgrid study hierarchical-attention`: does it win, and through which ingredient? In size laptop, on CIFAR-10.
 
 Four families, each in the four combinations of the report's two ingredients: weights shared by all passes or not,
 the first key kept or not. Within a family everything else is the same: network, recipe, images, number of epochs.
@@ -24,8 +24,8 @@ from headgrid.experiments.report_hierarchical import (
     report_vit_corrected,
 )
 from headgrid.experiments.sizes import laptop, shorten
-from headgrid.experiments.study import Study, StudyRow
 from headgrid.stacks import KeptKey, OwnKeys, OwnWeights, SharedWeights
+from headgrid.study.study import Study, StudyRow
 
 NUM_EPOCHS = 2
 """About ten minutes a run on one core."""
@@ -71,6 +71,3 @@ HIERARCHICAL_STUDY = Study(
         *_san_of_report("san-patchwise", report_san_patchwise_corrected, times_as_fast=2),
     ),
 )
-
-STUDIES = {HIERARCHICAL_STUDY.name: HIERARCHICAL_STUDY}
-"""Everything that `headgrid study` knows by name."""

@@ -39,3 +39,10 @@ class Study:
         most = max(len(row.seeds) for row in self.rows)
         by_row = [list(row.runs()) for row in self.rows]
         return [runs[number] for number in range(most) for runs in by_row if number < len(runs)]
+
+    def groups(self) -> dict[str, list[StudyRow]]:
+        """The rows that are compared with each other, by the name of their group."""
+        groups: dict[str, list[StudyRow]] = {}
+        for row in self.rows:
+            groups.setdefault(row.group, []).append(row)
+        return groups
