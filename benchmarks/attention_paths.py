@@ -1,9 +1,9 @@
 """How long each way to apply attention takes, side by side: forward, and forward with backward.
 
 Position scores (a row term plus a column term) can take every path; content scores with a relative position
-only the explicit and the fused one. The paths take turns in one process and the best time of each counts, so
-that other work on the machine disturbs all of them alike. With one thread the clock is the processor's, which
-stands still while other processes run.
+the explicit one, the fused one, and the map that is written once. The paths take turns in one process and the
+best time of each counts, so that other work on the machine disturbs all of them alike. With one thread the clock
+is the processor's, which stands still while other processes run.
 
     python benchmarks/attention_paths.py
     python benchmarks/attention_paths.py --shapes 100,16,16,400,9 --precision bfloat16 --json
@@ -27,6 +27,7 @@ from headgrid.ops import (
     apply_attention,
     attention_weights,
     fused_attention,
+    map_attention,
     separable_attention,
     shared_attention,
 )
@@ -90,7 +91,7 @@ POSITION_PATHS: dict[str, Path] = {
     "fused": fused_attention,
     "explicit": explicit,
 }
-CONTENT_PATHS: dict[str, Path] = {"fused": fused_attention, "explicit": explicit}
+CONTENT_PATHS: dict[str, Path] = {"fused": fused_attention, "map": map_attention, "explicit": explicit}
 
 
 def clock() -> float:

@@ -19,11 +19,11 @@ def test_times_every_path_of_every_shape():
     result = _run("--shapes", "1,2,3,4,2", "2,3,2,4,3", "--precision", "bfloat16", "--json")
     assert result.returncode == 0, result.stderr
     timings = json.loads(result.stdout)
-    assert len(timings) == 2 * (5 + 2)
+    assert len(timings) == 2 * (5 + 3)
     assert {timing["path"] for timing in timings if timing["score"] == "position"} == {
         "separable", "separable, one einsum", "shared", "fused", "explicit",
     }  # fmt: skip
-    assert {timing["path"] for timing in timings if timing["score"] == "content"} == {"fused", "explicit"}
+    assert {timing["path"] for timing in timings if timing["score"] == "content"} == {"fused", "map", "explicit"}
     assert all(timing["forward"] > 0 and timing["forward_and_backward"] > 0 for timing in timings)
 
 

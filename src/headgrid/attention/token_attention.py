@@ -58,7 +58,8 @@ class TokenAttention(nn.Module):
     def forward(self, tokens: Tokens, key: Heads | None = None, record: bool = False) -> TokenAttentionOutput:
         """Attends from every token to every token; a ``key`` that is given replaces the layer's own."""
         query, value = self._split(self.query(tokens)), self._split(self.value(tokens))
-        key = self._split(own(self.key)(tokens)) if key is None else key
+        if key is None:  # in one piece, because a key that is kept is used again and again
+            key = self._split(own(self.key)(tokens)).contiguous()
         weights = None
         if record or self._map_is_faster(tokens):
             heads, weights = self._explicit(query, key, value)
