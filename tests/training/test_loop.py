@@ -268,10 +268,31 @@ def test_weights_that_are_no_numbers_are_never_saved(tmp_path: Path):
     assert RunFolder(tmp_path).result() is None
 
 
-def test_a_validation_loss_that_is_no_number_stops_the_run(tmp_path: Path):
-    with pytest.raises(Diverged, match="the validation loss became nan or infinite at step 7"):
-        train_small(tmp_path, SHORT, validation_batches=Poisoned(0, 1))
-    assert not (tmp_path / "checkpoints/best.safetensors").exists()
+class PoisonedOnce(Poisoned):
+    """Poisoned only when it is looked at for the first time."""
+
+    def epoch(self, epoch: int, first_batch: int = 0):
+        for images, labels in super().epoch(epoch, first_batch):
+            if images.isnan().any():
+                self.place = None
+            yield images, labels
+
+
+def test_weights_that_overflow_on_a_validation_image_are_not_selected(tmp_path: Path):
+    result = train_small(tmp_path, SHORT, validation_batches=PoisonedOnce(0, 1))
+    run = RunFolder(tmp_path)
+    first, second = run.metrics()
+    assert first["validation_loss"] is None
+    assert first["validation_accuracy"] < 1  # no class is chosen by logits that are no numbers
+    assert second["validation_loss"] > 0
+    assert (result.selected_epoch, result.validation_accuracy) == (2, second["validation_accuracy"])
+    assert [row["epoch"] for row in run.events() if row["event"] == "overflow"] == [1]
+
+
+def test_weights_that_overflow_on_a_test_image_are_no_result(tmp_path: Path):
+    with pytest.raises(Diverged, match="the test loss became nan or infinite at step 14"):
+        train_small(tmp_path, SHORT, test_batches=lambda: Poisoned(0, 1))
+    assert RunFolder(tmp_path).result() is None
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])

@@ -81,7 +81,7 @@ class Tally:
         logits = logits.float().to(self.device)
         labels = labels.to(self.device)
         self.loss += F.cross_entropy(logits, labels, reduction="none").double().sum()
-        correct = logits.argmax(dim=1) == labels
+        correct = (logits.argmax(dim=1) == labels) & logits.isfinite().all(dim=1)
         # bincount of the classes, without the synchronisation that torch.bincount needs on a GPU
         self.num_images.index_add_(0, labels, torch.ones_like(labels))
         self.num_correct.index_add_(0, labels, correct.long())

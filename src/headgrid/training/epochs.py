@@ -75,6 +75,19 @@ def described(session: Session, describe: Describe | None) -> Row | None:
     return {name: array.detach().cpu().tolist() for name, array in arrays.items()}
 
 
+def _tell_of_overflow(session: Session, epoch: int) -> None:
+    """A validation loss that is not finite, of weights and a training loss that are, does not stop a training.
+
+    Attention without a softmax multiplies image by image, layer by layer: early in training, when the running
+    statistics of its norms lag behind, a single image can overflow in eval mode. Such weights are never selected.
+    """
+    session.processes.on_main(lambda: session.run.add_event("overflow", step=session.state.step, epoch=epoch))
+    session.progress.say(
+        f"epoch {epoch}: the validation loss is not finite, because the model overflows on some images in eval "
+        f"mode; the epoch will not be selected"
+    )
+
+
 def finish_epoch(
     session: Session,
     validation_batches: Batches | None,
@@ -93,8 +106,9 @@ def finish_epoch(
             centers = described(session, describe)
     except Stopped:
         session.stop()
-    if evaluation is not None and not math.isfinite(evaluation.loss):
-        session.diverge("the validation loss", state.step - 1)
+    overflows = evaluation is not None and not math.isfinite(evaluation.loss)
+    if overflows:
+        _tell_of_overflow(session, epoch)
     session.spend(training=False)
     loss, num_correct, num_images = session.epoch_sums().sum(dim=0).tolist()
     row: Row = {
@@ -103,7 +117,7 @@ def finish_epoch(
         "learning_rate": session.learning_rate(state.step - 1),
         "training_loss": loss / num_images,
         "training_accuracy": num_correct / num_images,
-        "validation_loss": None if evaluation is None else evaluation.loss,
+        "validation_loss": None if evaluation is None or overflows else evaluation.loss,
         "validation_accuracy": None if evaluation is None else evaluation.accuracy,
         "seconds": state.epoch_seconds,
         "images_per_second": num_images / max(1e-9, state.epoch_training_seconds),
@@ -112,7 +126,8 @@ def finish_epoch(
     names = ["last"]
     if config.keeps(epoch):
         names.insert(0, f"epoch-{epoch:04d}")
-    if evaluation is not None and (state.best_accuracy is None or evaluation.accuracy > state.best_accuracy):
+    is_better = evaluation is not None and evaluation.accuracy > (state.best_accuracy or -1.0)
+    if evaluation is not None and is_better and not overflows:
         state.best_epoch, state.best_accuracy = epoch, evaluation.accuracy
         names.insert(0, "best")
     state.finish_epoch(int(num_images))

@@ -102,7 +102,8 @@ def epoch_line(row: Row, num_epochs: int, seconds_left: float) -> str:
         f"loss {row['training_loss']:.4f}, accuracy {row['training_accuracy']:.2%}"
     )
     if row["validation_accuracy"] is not None:
-        line += f"; validation loss {row['validation_loss']:.4f}, accuracy {row['validation_accuracy']:.2%}"
+        loss = "not finite" if row["validation_loss"] is None else f"{row['validation_loss']:.4f}"
+        line += f"; validation loss {loss}, accuracy {row['validation_accuracy']:.2%}"
     line += f"; {row['images_per_second']:,.0f} images/s"
     return line + (f", {in_words(seconds_left)} left" if row["epoch"] < num_epochs else "")
 
