@@ -77,7 +77,7 @@ def test_photographs_shrink_in_size_laptop():
     assert smaller.data == replace(published.data, image_size=(64, 64))  # type: ignore[type-var]
     assert (smaller.model.image_size, smaller.model.num_classes) == ((64, 64), 6)
     assert smaller.training.num_epochs == LAPTOP.num_folder_epochs
-    assert smaller.training.optimizer == AdamW(learning_rate=1e-4, weight_decay=1e-4)
+    assert smaller.training.optimizer == AdamW(learning_rate=4e-4, weight_decay=1e-4)
 
 
 def test_a_pruned_network_can_be_made_smaller():

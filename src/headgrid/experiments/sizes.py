@@ -147,7 +147,9 @@ def _num_epochs(experiment: Experiment, to: Reduction) -> int:
 def _rate_factor(experiment: Experiment, to: Reduction) -> float:
     """What a learning rate is multiplied by."""
     model, training = experiment.model, experiment.training
-    if isinstance(training.optimizer, AdamW):
+    if isinstance(model, SANConfig) and isinstance(training.optimizer, AdamW):
+        return float(to.san_width_divisor)  # the narrower a network, the larger the steps of Adam that it takes
+    if isinstance(model, ViTConfig) and isinstance(training.optimizer, AdamW):
         return 1.0  # as much as the narrower network asks for, its smaller batches take back
     factor = min(1.0, to.largest_batch / training.batch_size)
     return factor * to.rate_factor if isinstance(model, FullyAttentionalConfig) else factor
