@@ -5,11 +5,20 @@ from collections import defaultdict
 
 import pytest
 import torch
-from made_records import PLACEMENT, STRIDED, gaussian_maps, in_loops, num_queries, one_shift, random_layer
+from made_records import (
+    PLACEMENT,
+    STRIDED,
+    gaussian_maps,
+    in_loops,
+    num_queries,
+    one_shift,
+    random_layer,
+    record_of,
+)
 
-from headgrid.analysis.attention_record import Placement
+from headgrid.analysis.attention_record import LayerAttention, Placement
 from headgrid.analysis.locality import covariances, mean_distances, mean_shifts, non_localities, spreads
-from headgrid.analysis.shift_distribution import shift_distribution
+from headgrid.analysis.shift_distribution import shift_distribution, shift_distributions
 from headgrid.geometry import kernel_shifts
 from headgrid.theory import head_to_shift
 
@@ -114,6 +123,22 @@ def test_mean_shift_and_covariance_of_quadratic_heads_are_their_parameters_in_th
     # The border pulls the mean of all queries towards zero.
     everywhere = mean_shifts(shift_distribution(maps, placement))
     assert (everywhere.abs() < torch.tensor(centers).abs()).all()
+
+
+def test_over_batches_it_is_that_of_the_mean_over_all_images():
+    whole, tokens = random_layer(num_images=5), random_layer(num_images=5, num_tokens=1, name="with tokens")
+    parts = [
+        record_of(*(LayerAttention(of.name, of.weights[images], of.placement) for of in (whole, tokens)))
+        for images in (slice(0, 2), slice(2, 5))
+    ]
+    found = shift_distributions(parts)
+    assert list(found) == ["layer", "with tokens"]
+    torch.testing.assert_close(found["layer"].shares, _distribution(whole).shares)
+    shares = tokens.weights / tokens.weights.sum(dim=(-2, -1), keepdim=True)
+    torch.testing.assert_close(
+        found["with tokens"].shares, shift_distribution(shares.mean(dim=0), PLACEMENT).shares
+    )
+    torch.testing.assert_close(found["with tokens"].shares.sum(dim=(1, 2)), torch.ones(2, dtype=torch.float64))
 
 
 def test_a_margin_without_queries():

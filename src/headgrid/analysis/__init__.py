@@ -1,7 +1,7 @@
 """From a model, or what it recorded, to arrays."""
 
 from headgrid.analysis.attention_record import AttentionRecord, LayerAttention, Placement, TokenAttention
-from headgrid.analysis.average_attention import average_attention, mean_average_attention
+from headgrid.analysis.average_attention import AverageAttention, average_attention, mean_average_attention
 from headgrid.analysis.centers import (
     HeadCenters,
     Trajectories,
@@ -17,11 +17,13 @@ from headgrid.analysis.measure_attention import Thresholds, measure_attention, m
 from headgrid.analysis.measures import AttentionMeasures, HeadMeasures, KernelCover, KernelShape, LayerMeasures
 from headgrid.analysis.query_attention import mean_query_attention, query_attention
 from headgrid.analysis.record_attention import record_attention, record_batches
-from headgrid.analysis.rollout import rollout, rollout_between_pixels
+from headgrid.analysis.rollout import Rollout, rollout, rollout_between_pixels
+from headgrid.analysis.shift_distribution import ShiftDistribution, shift_distribution, shift_distributions
 
 __all__ = [
     "AttentionMeasures",
     "AttentionRecord",
+    "AverageAttention",
     "HeadCenters",
     "HeadMeasures",
     "KernelCover",
@@ -29,6 +31,8 @@ __all__ = [
     "LayerAttention",
     "LayerMeasures",
     "Placement",
+    "Rollout",
+    "ShiftDistribution",
     "Thresholds",
     "TokenAttention",
     "Trajectories",
@@ -48,5 +52,7 @@ __all__ = [
     "record_batches",
     "rollout",
     "rollout_between_pixels",
+    "shift_distribution",
+    "shift_distributions",
     "trajectories",
 ]

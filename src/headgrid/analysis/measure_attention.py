@@ -18,6 +18,7 @@ from headgrid.analysis.layer_statistics import LayerStatistics
 from headgrid.analysis.locality import covariances, mean_distances, mean_shifts, non_localities, spreads
 from headgrid.analysis.measures import AttentionMeasures, HeadMeasures, LayerMeasures, Pair
 from headgrid.analysis.record_attention import record_batches
+from headgrid.analysis.recording import in_words
 from headgrid.analysis.redundancy import redundant_groups, similarities
 from headgrid.analysis.sentences import sentence
 from headgrid.analysis.shift_distribution import ShiftDistribution, shift_distribution
@@ -95,8 +96,7 @@ def measure_records(
         raise ValueError("there are no images to measure on: expected at least one batch")
     measured = [of_layer for name, of_layer in statistics.items() if name not in left_out]
     if not measured:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise ValueError(f"no layer could be measured: {reasons}")
+        raise ValueError(f"no layer could be measured: {'; '.join(in_words(left_out))}")
     layers = tuple(_measure_layer(of_layer, centers_of(of_layer.name), thresholds) for of_layer in measured)
     return AttentionMeasures(num_images, image_size, layers, left_out)
 

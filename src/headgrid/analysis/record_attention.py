@@ -18,7 +18,7 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 from headgrid.analysis.attention_record import AttentionRecord
 from headgrid.analysis.foreign.record_foreign import record_foreign
 from headgrid.analysis.recorded_layer import Output, layer_of_output
-from headgrid.analysis.recording import Recording
+from headgrid.analysis.recording import Recording, in_words
 from headgrid.axes import Images
 from headgrid.theory.cost import evaluating
 
@@ -95,6 +95,4 @@ def _why_none(record: AttentionRecord) -> str:
             "multiplied with values (a kernel of its own is not seen: in transformers, load the model with "
             'attn_implementation="eager")'
         )
-    reasons = [f"{name}: {reason}" for name, reason in record.left_out.items()]
-    more = f"; and {len(reasons) - 3} more" if len(reasons) > 3 else ""
-    return "; ".join(reasons[:3]) + more
+    return "; ".join(in_words(record.left_out))

@@ -1,15 +1,30 @@
 """A record while the model runs: layers come in one after the other, each under a name of its own."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from headgrid.analysis.attention_record import AttentionRecord, LayerAttention
 
+MOST_NAMES = 3
+"""So many layers are named where many are left out for the same reason."""
+
 
 class NoMapError(Exception):
     """Why the attention of a layer cannot be written as maps of the image; the record says so and goes on."""
+
+
+def in_words(left_out: Mapping[str, str]) -> list[str]:
+    """The layers that are left out, those with the same reason together."""
+    layers: dict[str, list[str]] = {}
+    for layer, reason in left_out.items():
+        layers.setdefault(reason, []).append(layer)
+    lines = []
+    for reason, names in layers.items():
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        lines.append(f"{', '.join(names[:MOST_NAMES])}{more}: {reason}")
+    return lines
 
 
 @dataclass

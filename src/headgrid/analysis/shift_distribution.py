@@ -5,13 +5,16 @@ comes to that: over *all* queries (``shares``, a distribution), and over the que
 (``masses``), which is one for a head of Lemma 1, whatever it does at the border.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headgrid.analysis.attention_record import Placement
+from headgrid.analysis.attention_record import AttentionRecord, Placement
+from headgrid.analysis.mean_over_images import mean_over_images
+from headgrid.analysis.pixel_shares import pixel_shares
 from headgrid.axes import SharedWeights
 
 Shift = tuple[int, int]
@@ -76,6 +79,18 @@ def shift_distribution(mean_map: SharedWeights, placement: Placement, margin: in
         num_all_queries=int(inside.sum()),
         first=(int(first[0]), int(first[1])),
     )
+
+
+def shift_distributions(records: Iterable[AttentionRecord], margin: int = 0) -> dict[str, ShiftDistribution]:
+    """The distributions of all layers over a stream of batches, by the layer's name."""
+    placements: dict[str, Placement] = {}
+
+    def shares(record: AttentionRecord) -> dict[str, Tensor]:
+        placements.update({layer.name: layer.placement for layer in record})
+        return {layer.name: pixel_shares(layer.weights) for layer in record}
+
+    means = mean_over_images(records, shares)
+    return {name: shift_distribution(mean, placements[name], margin) for name, mean in means.items()}
 
 
 def _inside(placement: Placement, margin: int) -> Bool[Tensor, "h w"]:

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -15,10 +14,11 @@ from torch import Tensor
 
 from headgrid.analysis.measure_attention import Thresholds, measure_attention
 from headgrid.analysis.measure_tables import TableRow, head_rows, layer_rows
-from headgrid.analysis.measures import AttentionMeasures, HeadMeasures
+from headgrid.analysis.measures import AttentionMeasures
 from headgrid.cli.data_argument import final_split
+from headgrid.cli.measures_table import print_measures
 from headgrid.cli.model_argument import OwnModel, load_images, open_model
-from headgrid.cli.output import print_json, print_table
+from headgrid.cli.output import print_json
 from headgrid.data import Dataset, Split
 from headgrid.data.progress import progress
 from headgrid.interop.foreign_model import ForeignModel
@@ -27,30 +27,19 @@ from headgrid.training.files import write_json, write_text
 
 NUM_IMAGES = 100
 
-COLUMNS = (
-    "head",
-    "peak",
-    "mass",
-    "mean shift",
-    "centre",
-    "spread",
-    "pixels",
-    "distance",
-    "non-local",
-    "content",
-    "invariant",
-)
-
-NOTE = """\
-Peak: the shift (rows, columns) with the most attention; mass: how much lies there. Mean shift and spread: of the
-attention around the query; centre: the parameter, of quadratic heads. Pixels: so many a query looks at,
-exp(entropy). Distance: how far it looks, in pixels of the layer's map; non-local: 1 looks everywhere. Content: 0
-does not look at the image. Invariant: 1 does the same at every pixel. The pages in docs/concepts explain them."""
-
 
 @dataclass(frozen=True)
 class Arguments:
-    """Measure what every head of a model looks at: where, how widely, and how much like a convolution."""
+    """Measure what every head of a model looks at: where, how widely, and how much like a convolution.
+
+    For example:
+
+    headgrid analyze runs/quadratic-laptop-seed0
+
+    headgrid analyze timm:vit_tiny_patch16_224 --data FOLDER --images 50
+
+    headgrid analyze module:my_models.make_vit --data cifar10 --out vit-analysis
+    """
 
     model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN_OR_MODEL")]
     """A run folder, one of its checkpoints, or a .safetensors file that headgrid wrote; or a foreign model:
@@ -69,6 +58,10 @@ class Arguments:
     """The share of its attention that a head may put elsewhere and still count for a shift of a kernel."""
     similarity: float = Thresholds.similarity
     """The cosine between maps above which heads count as looking at the same."""
+    grid: Annotated[tuple[int, int] | None, tyro.conf.arg(metavar="ROWS COLUMNS")] = None
+    """Patches of a foreign model, where they cannot be told from the number of its tokens."""
+    num_tokens: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Tokens of a foreign model that are no patches (class token, registers), likewise."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Where measures.json, heads.csv and layers.csv go; by default the folder analysis of a run, and nowhere for
     other models."""
@@ -92,13 +85,16 @@ def main(arguments: Sequence[str]) -> int:
     module = model.module if isinstance(model, OwnModel) else model.original
     batches = _first_images(data, split, num_images, options.batch_size, device)
     with progress(f"looking at {num_images} images", num_images) as advance:
-        measures = measure_attention(module.to(device), batches, thresholds, advance)
+        measures = measure_attention(
+            module.to(device), batches, thresholds, advance, grid=options.grid, num_tokens=options.num_tokens
+        )
     about = {"model": options.model, "data": data.name, "split": split, "thresholds": asdict(thresholds)}
     report = about | asdict(measures)
     if options.json:
         print_json(report)
     else:
-        _print(data, split, measures)
+        print(f"{measures.num_images} {split} images of {data.name}\n")
+        print_measures(measures)
     out = _folder(model, options.out)
     if out is not None:
         _write(out, report, measures)
@@ -124,40 +120,6 @@ def _first_images(
         left -= len(images)
         if left <= 0:
             return
-
-
-def _print(data: Dataset, split: Split, measures: AttentionMeasures) -> None:
-    print(f"{measures.num_images} {split} images of {data.name}\n")
-    with_tokens = any(head.token_share > 0 for head in measures.heads)
-    columns = (*COLUMNS, "to tokens") if with_tokens else COLUMNS
-    for layer in measures.layers:
-        print(f"{layer.layer}: {len(layer.heads)} heads on {layer.grid[0]} x {layer.grid[1]} pixels")
-        print_table(columns, [_row(head)[: len(columns)] for head in layer.heads], layer.sentence)
-        print()
-    for layer, reason in measures.left_out.items():
-        print(f"{layer} is left out: {reason}")
-    print(NOTE)
-
-
-def _row(head: HeadMeasures) -> tuple[str, ...]:
-    return (
-        str(head.head),
-        f"{head.peak_shift[0]:+d} {head.peak_shift[1]:+d}",
-        f"{head.peak_mass:.3f}",
-        _shift(head.mean_shift),
-        "-" if head.exact_center is None else _shift(head.exact_center),
-        f"{head.spread:.2f}",
-        f"{math.exp(head.entropy):.1f}",
-        f"{head.mean_distance:.2f}",
-        f"{head.non_locality:.2f}",
-        "-" if head.content_variance is None else f"{head.content_variance:.3f}",
-        f"{head.translation_invariance:.3f}",
-        f"{head.token_share:.3f}",
-    )
-
-
-def _shift(shift: tuple[float, float]) -> str:
-    return f"{shift[0]:+.2f} {shift[1]:+.2f}"
 
 
 def _folder(model: OwnModel | ForeignModel, out: Path | None) -> Path | None:

@@ -249,7 +249,7 @@ def test_linear_attention_has_no_map():
         return query.softmax(dim=-1) @ (key.softmax(dim=-2).mT @ value)
 
     model = seeded(lambda: Patches(WrittenOut(linear)))
-    with pytest.raises(ValueError, match=r"layer: it is linear attention .*: there is no map"):
+    with pytest.raises(ValueError, match=r"layer, layer:1: it is linear attention .*: there is no map"):
         record_attention(model, IMAGES)
 
 

@@ -136,7 +136,7 @@ def test_more_than_one_answer_asks_for_the_right_one():
 
     model = seeded(TwoMaps)
     assert [tuple(part(IMAGES).shape[2:]) for part in (model.first, model.second)] == [(5, 5), (4, 5)]
-    with pytest.raises(ValueError, match=r"5 x 5 patches after 2 or 4 x 5 patches after 7: pass grid"):
+    with pytest.raises(ValueError, match=r"5 x 5 patches and 2 others or 4 x 5 patches and 7 others: say the grid"):
         record_attention(model, IMAGES)
     for options in ({"grid": (4, 5)}, {"num_tokens": 7}):
         layer = record_attention(model, IMAGES, **options)["attention"]
@@ -147,7 +147,7 @@ def test_a_grid_that_does_not_fit():
     model = seeded(lambda: Patches(Fused(), before=1))
     with pytest.raises(ValueError, match="its 16 tokens are not a grid of 5 x 5 patches"):
         record_attention(model, IMAGES, grid=(5, 5))
-    with pytest.raises(ValueError, match="not a grid of 3 x 5 patches after 2 other tokens"):
+    with pytest.raises(ValueError, match="not a grid of 3 x 5 patches and 2 others"):
         record_attention(model, IMAGES, grid=GRID, num_tokens=2)
 
 
@@ -155,7 +155,7 @@ def test_tokens_that_are_no_map_of_the_image():
     def words(images):
         return images.flatten(1)[:, :77, None].expand(-1, -1, 4)
 
-    with pytest.raises(ValueError, match=r"its 77 tokens are none of the maps .* pass grid"):
+    with pytest.raises(ValueError, match=r"its 77 tokens are none of the maps .* say the grid"):
         record_attention(Given(words), IMAGES)
 
 
@@ -198,3 +198,19 @@ def test_a_grid_needs_one_of_its_maps():
         tokens.layout(50)
     assert tokens.layout(96).grid == (8, 12)
     assert tokens.layout(25).num_class_tokens == 1
+
+
+def test_layers_that_are_left_out_for_the_same_reason_are_named_together():
+    class Many(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList(Fused() for _ in range(5))
+
+        def forward(self, images):
+            return sum(block(images.flatten(1)[:, :77, None]) for block in self.blocks)
+
+    with pytest.raises(
+        ValueError, match=r"recorded: blocks\.0, blocks\.1, blocks\.2 and 2 more: its 77 tokens"
+    ) as told:
+        record_attention(Many(), IMAGES)
+    assert str(told.value).count("77 tokens") == 1

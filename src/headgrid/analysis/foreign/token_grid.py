@@ -66,7 +66,7 @@ class TokenGrid:
         return layer_of_matrix(name, matrix, placement, layout.num_class_tokens)
 
     def layout(self, length: int) -> TokenLayout:
-        """Where the tokens of a sequence stand. An error says what to pass if there is more than one answer."""
+        """Where the tokens of a sequence stand. An error asks if there is more than one answer."""
         found = [
             TokenLayout(grid, length - math.prod(grid))
             for grid in self._candidates()
@@ -74,8 +74,8 @@ class TokenGrid:
         ]
         if len(found) > 1:
             raise ValueError(
-                f"a sequence of {length} tokens may be {_either(found)}: pass grid=(rows, columns) of the patches, "
-                f"or num_tokens, the number of other tokens"
+                f"a sequence of {length} tokens may be {_either(found)}: say the grid (rows and columns) of the "
+                f"patches, or the number of the other tokens"
             )
         if not found:
             raise NoMapError(self._why_none(length))
@@ -102,12 +102,13 @@ class TokenGrid:
         if self.grid is not None:
             expected = f"a grid of {_text(self.grid)} patches"
             if self.num_tokens is not None:
-                expected += f" after {self.num_tokens} other tokens"
+                expected += f" and {self.num_tokens} others"
             return f"its {length} tokens are not {expected}"
         seen = ", ".join(_text(size) for size in self._candidates())
+        beside = "a few" if self.num_tokens is None else self.num_tokens
         return (
-            f"its {length} tokens are none of the maps that the model makes of the image ({seen}), also not after "
-            f"a few other tokens: pass grid=(rows, columns) if they are patches"
+            f"its {length} tokens are none of the maps that the model makes of the image ({seen}), also not with "
+            f"{beside} other tokens: say the grid (rows and columns) if they are patches"
         )
 
 
@@ -116,4 +117,4 @@ def _text(size: Size) -> str:
 
 
 def _either(layouts: list[TokenLayout]) -> str:
-    return " or ".join(f"{_text(layout.grid)} patches after {layout.num_class_tokens}" for layout in layouts)
+    return " or ".join(f"{_text(layout.grid)} patches and {layout.num_class_tokens} others" for layout in layouts)
