@@ -21,6 +21,7 @@ def centers_of_layers(
     title: str = "",
     window: Window | None = None,
     trails: Mapping[str, Float[ndarray, "epochs n 2"]] | None = None,
+    least_width: float = LEGEND_WIDTH,
 ) -> Figure:
     """A panel for each layer, with its name; ``trails``, by these names, are the ways that the centres came."""
     if not layers:
@@ -36,7 +37,7 @@ def centers_of_layers(
         margins,
         gap=(0.22, 0.05),
         largest=1.6,
-        least_width=LEGEND_WIDTH,
+        least_width=least_width,
         title=title,
     )
     for number, axis in enumerate(grid.axes.flat):

@@ -18,7 +18,7 @@ from headgrid.figures.style import GREY, INK, darker, head_color, head_marker
 Window = tuple[int, int]
 """How many rows and columns a panel shows on each side of the query pixel."""
 
-LEGEND_WIDTH = 2.75
+LEGEND_WIDTH = 3.1
 """Inches."""
 
 SHARES: tuple[tuple[float, Any], ...] = ((0.5, "-"), (0.9, (0, (1, 1.6))))

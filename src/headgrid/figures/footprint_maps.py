@@ -19,6 +19,9 @@ from headgrid.figures.style import ATTENTION, SIGNED, in_style
 MOST_IN_A_ROW = 9
 """Positions of a 3 x 3 footprint, a row for each layer; larger footprints get a figure for each layer."""
 
+SHIFTS_WIDTH = 0.3
+"""Inches, for the names of the rows of a square."""
+
 
 @dataclass(frozen=True)
 class FootprintMaps:
@@ -81,14 +84,25 @@ def footprint_maps(layers: Sequence[FootprintMaps], image: QueryImage | None = N
 
 
 @in_style
-def footprint_square(layer: FootprintMaps, title: str = "") -> Figure:
+def footprint_square(layer: FootprintMaps, image: QueryImage | None = None, title: str = "") -> Figure:
     """The maps of one layer in the arrangement of its footprint: a map stands where the neighbour lies."""
     size = layer.size
-    height, width = layer.weights.shape[1:]
-    margins = Margins(left=0.05, right=0.42, top=0.05, bottom=0.05)
-    grid = panel_grid(size, size, (height, width), margins, gap=(0.03, 0.03), width=4.0, largest=1.0, title=title)
+    margins = Margins(
+        left=SHIFTS_WIDTH + (0.05 if image is None else 0.05 + IMAGE_WIDTH), right=0.42, top=0.22, bottom=0.05
+    )
+    shape = layer.weights.shape[1:]
+    lowest = 0.0 if image is None else IMAGE_WIDTH * image.pixels.shape[0] / image.pixels.shape[1]
+    grid = panel_grid(
+        size, size, (shape[0], shape[1]), margins,
+        gap=(0.03, 0.03), width=4.5, largest=0.8, lowest_height=lowest, title=title,
+    )  # fmt: skip
     for axis, weights in zip(grid.axes.flat, layer.weights, strict=True):
         draw_map(axis, weights, layer.signed, largest=layer.largest)
+    squares = layer.shifts.reshape(size, size, 2)
+    grid.name_rows([_signed([row]) for row in squares[:, 0, 0].tolist()])
+    grid.name_columns([_signed([column]) for column in squares[0, :, 1].tolist()], above=0.04)
+    if image is not None:
+        draw_side_image(grid, image, SHIFTS_WIDTH)
     _draw_scale(grid, layer.signed)
     return grid.figure
 

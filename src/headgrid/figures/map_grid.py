@@ -1,7 +1,7 @@
 """A row of attention maps for each layer, one map for each head: what many figures of the report are made of."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 from numpy import ndarray
 
-from headgrid.figures.panels import Margins, PanelGrid, frame_only, label_size, panel_grid
+from headgrid.figures.panels import Margins, PanelGrid, frame_only, panel_grid
 from headgrid.figures.style import ATTENTION, GREY, INK, QUERY, SIGNED, map_scale
 
 MOST_COLUMNS = 16
@@ -20,6 +20,9 @@ MOST_COLUMNS = 16
 
 IMAGE_WIDTH, NAMES_WIDTH = 0.85, 0.5
 """Inches, to the left of the maps."""
+
+NUMBERS_HEIGHT = 0.11
+"""Inches, for the numbers over maps of sorted heads."""
 
 
 Pixel = tuple[int, int]
@@ -90,11 +93,11 @@ def map_grid(
         shape = next(layer.maps.shape[1:] for layer in layers if len(layer.maps))
         panels = Panels(shape, _draw_alone, ATTENTION, SIGNED)  # type: ignore[arg-type]
     signed = any(len(layer.maps) and float(layer.maps.min()) < 0 for layer in layers)
-    sorted_heads = any(layer.heads is not None for layer in layers) or len(lines) > len(layers)
+    sorted_heads = any(layer.heads is not None for layer in layers)
     margins = Margins(
         left=NAMES_WIDTH + (0.05 if image is None else 0.05 + IMAGE_WIDTH),
         right=0.42,
-        top=0.11 if sorted_heads else 0.27,
+        top=NUMBERS_HEIGHT + 0.05 if sorted_heads else 0.27,
         bottom=0.06,
     )
     lowest = (
@@ -102,7 +105,7 @@ def map_grid(
     )
     grid = panel_grid(
         len(lines), num_columns, panels.shape, margins,
-        gap=(0.04, 0.04), largest=1.0, lowest_height=lowest, title=title,
+        gap=(NUMBERS_HEIGHT if sorted_heads else 0.04, 0.04), largest=1.0, lowest_height=lowest, title=title,
     )  # fmt: skip
     for axes, (layer, heads) in zip(grid.axes, lines, strict=True):
         for axis in axes[len(heads) :]:
@@ -114,13 +117,13 @@ def map_grid(
         for axis, place in zip(axes, heads, strict=False):
             panels.draw(axis, layer, place, signed)
             if sorted_heads:
-                _number(axis, place if layer.heads is None else layer.heads[place], grid.panel_size[1])
-    grid.name_rows([layer.name if not heads or heads[0] == 0 else "" for layer, heads in lines])
+                _number(axis, place if layer.heads is None else layer.heads[place])
+    grid.name_rows([_name(layer, heads, sorted_heads) for layer, heads in lines])
     if not sorted_heads:
         grid.name_columns([str(head) for head in range(num_columns)], above=0.04)
         grid.text(grid.margins.left - 0.06, grid.margins.top - 0.04, "head", ha="right", va="bottom")
     if image is not None:
-        draw_side_image(grid, image)
+        draw_side_image(grid, replace(image, color=INK) if signed else image)
     draw_scale(grid, signed, what, panels.signed_colors if signed else panels.colors)
     return grid
 
@@ -143,8 +146,7 @@ def draw_map(
     axis.imshow(weights, cmap=colors, norm=scale, extent=(0, width, height, 0), aspect="equal")
     frame_only(axis)
     if query is not None:
-        line = 0.9 if max(height, width) <= 40 else 0.6
-        axis.add_patch(Rectangle((query[1], query[0]), 1, 1, fill=False, edgecolor=QUERY, linewidth=line))
+        frame_query(axis, (query[0], query[1], 1, 1), INK if signed else QUERY, rim=0.0)
 
 
 def draw_image(axis: Axes, image: QueryImage) -> None:
@@ -156,13 +158,25 @@ def draw_image(axis: Axes, image: QueryImage) -> None:
         frame_query(axis, image.query, image.color)
 
 
-def frame_query(axis: Axes, query: tuple[float, float, float, float], color: str) -> None:
-    """Seen on any image, because it has a white rim."""
+def frame_query(axis: Axes, query: tuple[float, float, float, float], color: str, rim: float = 0.5) -> None:
+    """A frame around the pixel, not on it, so that the pixel is seen; a white rim tells it from any image.
+
+    Lines are thinner where the pixel is small.
+    """
     top, left, height, width = query
-    rim = [withStroke(linewidth=1.8, foreground="white")]
+    figure = axis.figure
+    assert figure is not None
+    inches = axis.get_position().width * figure.get_size_inches()[0]  # type: ignore[union-attr]
+    point = abs(np.subtract(*axis.get_xlim())) / (72 * inches)  # in units of the axes
+    line = float(np.clip(0.3 * width / point, 0.35, 0.9))
+    out = 0.5 * line * point
+    effects = [withStroke(linewidth=line * (1 + 2 * rim), foreground="white")] if rim else []
     axis.add_patch(
-        Rectangle((left, top), width, height, fill=False, edgecolor=color, linewidth=0.9, path_effects=rim)
-    )
+        Rectangle(
+            (left - out, top - out), width + 2 * out, height + 2 * out,
+            fill=False, edgecolor=color, linewidth=line, path_effects=effects, joinstyle="miter",
+        )
+    )  # fmt: skip
 
 
 def _lines(layer: LayerMaps) -> list[tuple[LayerMaps, range]]:
@@ -171,18 +185,25 @@ def _lines(layer: LayerMaps) -> list[tuple[LayerMaps, range]]:
     return [(layer, range(start, min(start + MOST_COLUMNS, num_heads))) for start in starts]
 
 
-def _number(axis: Axes, head: int, width: float) -> None:
+def _name(layer: LayerMaps, heads: range, sorted_heads: bool) -> str:
+    """What stands before a line: the layer, and what to add to the columns' numbers where a layer goes on."""
+    if not heads or heads[0] == 0:
+        return layer.name
+    return "" if sorted_heads else f"+ {heads[0]}"
+
+
+def _number(axis: Axes, head: int) -> None:
+    """The number of a head over its map, as small as the gap between the rows wants it."""
     axis.annotate(
-        str(head), (0, 1), xycoords="axes fraction", xytext=(1.2, -1.2), textcoords="offset points",
-        ha="left", va="top", fontsize=label_size(width), color=INK,
-        bbox={"boxstyle": "square,pad=0.08", "facecolor": "white", "edgecolor": "none", "alpha": 0.75},
+        str(head), (0.5, 1), xycoords="axes fraction", xytext=(0, 1), textcoords="offset points",
+        ha="center", va="bottom", fontsize=5,
     )  # fmt: skip
 
 
-def draw_side_image(grid: PanelGrid, image: QueryImage) -> None:
+def draw_side_image(grid: PanelGrid, image: QueryImage, names_width: float = NAMES_WIDTH) -> None:
     """The image to the left of the rows' names."""
     height, columns = image.pixels.shape[:2]
-    tall, left = IMAGE_WIDTH * height / columns, grid.margins.left - NAMES_WIDTH - IMAGE_WIDTH
+    tall, left = IMAGE_WIDTH * height / columns, grid.margins.left - names_width - IMAGE_WIDTH
     axis = grid.add_axes(left, grid.margins.top, tall, IMAGE_WIDTH)
     draw_image(axis, image)
     if image.query is not None:

@@ -138,8 +138,3 @@ def frame_only(axis: Axes) -> None:
     axis.set_yticks([])
     for spine in axis.spines.values():
         spine.set(color=LIGHT, linewidth=0.5)
-
-
-def label_size(width: float) -> float:
-    """Type for a number in the corner of a panel of this width in inches."""
-    return min(6.0, max(4.0, width * 12))

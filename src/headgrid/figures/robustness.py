@@ -14,6 +14,8 @@ GROUP_WIDTH = 0.8
 """Of the space of a check, what its bars fill."""
 
 INCHES_PER_BAR = 0.28
+HEIGHT_OF_NUMBER = 0.06
+"""Of the height of the axis, with some room above."""
 WIDEST_LABELLED_GROUP = 4
 """With more models than this, there is no room for numbers over the bars."""
 
@@ -39,6 +41,7 @@ def robustness_bars(
     bars_width = INCHES_PER_BAR * heights.size / GROUP_WIDTH + 0.6
     figure = Figure(figsize=(max(TEXT_WIDTH / 2, bars_width), 2.4 + 0.13 * len(models)), layout="constrained")
     axis = figure.subplots()
+    highest = min(1.0, 1.12 * max(0.01, heights.max()))
     width = GROUP_WIDTH / len(models)
     for number, model in enumerate(models):
         places = np.arange(len(groups)) + (number - (len(models) - 1) / 2) * width
@@ -48,13 +51,15 @@ def robustness_bars(
         axis.bar(places[1:], outline, 0.88 * width, fill=False, edgecolor=color, linewidth=0.6)
         if len(models) <= WIDEST_LABELLED_GROUP:
             for place, height in zip(places, heights[number], strict=True):
+                # Above the outline where its upper edge would strike the number out.
+                end = unchanged[number] if 0 < unchanged[number] - height < HEIGHT_OF_NUMBER * highest else height
                 axis.annotate(
-                    f"{100 * height:.0f}", (place, height), xytext=(0, 1.5), textcoords="offset points",
+                    f"{100 * height:.0f}", (place, end), xytext=(0, 1.5), textcoords="offset points",
                     ha="center", fontsize=5.5, color=INK,
                 )  # fmt: skip
     axis.set_xticks(np.arange(len(groups)), [group.replace(" ", "\n") for group in groups])
     axis.tick_params(axis="x", length=0)
-    axis.set(ylabel="top-1 accuracy", ylim=(0, min(1.0, 1.12 * max(unchanged.max(), accuracies.max(initial=0.01)))))
+    axis.set(ylabel="top-1 accuracy", ylim=(0, highest))
     axis.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     axis.grid(axis="y")
     axis.set_axisbelow(True)

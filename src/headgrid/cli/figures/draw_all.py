@@ -80,9 +80,14 @@ def _write(drawing: Drawing | MovingDrawing, name: str, folder: Path, formats: S
         kinds = [".gif", ".mp4"] if has_ffmpeg() else [".gif"]
         for kind in kinds:
             path = folder / f"{drawing.name}{kind}"
-            save_animation(_with_progress(drawing, path), path)
+            save_animation(_with_progress(drawing, path), path, _frames_per_second(drawing.num_frames))
     papers = FIGURES[name].in_papers
     print(f"  {drawing.name}{' '.join(kinds)}{f'  ({papers})' if papers else ''}", flush=True)
+
+
+def _frames_per_second(num_frames: int) -> float:
+    """About eight seconds, neither a rush nor a slide show."""
+    return min(12.0, max(1.5, num_frames / 8))
 
 
 def _with_progress(drawing: MovingDrawing, path: Path) -> Iterator[Figure]:

@@ -44,7 +44,7 @@ def draw_centers_over_epochs(subject: Subject) -> Iterator[Drawing]:
 
 def draw_centers_animation(subject: Subject) -> Iterator[MovingDrawing]:
     epochs = _thinned(subject.centers(), MOST_FRAMES)
-    yield MovingDrawing("centers-animation", lambda: centers_animation(epochs), len(epochs))
+    yield MovingDrawing("centers-animation", lambda: centers_animation(epochs, subject.title), len(epochs))
 
 
 def draw_ellipses(subject: Subject) -> Iterator[Drawing]:

@@ -82,7 +82,7 @@ def draw_footprint_maps(subject: Subject) -> Iterator[Drawing]:
             yield Drawing(f"footprint-maps-image-{example.name}", figure)
             continue
         for number, layer in enumerate(layers):
-            figure = footprint_square(layer, f"{subject.title}: {layer.name}")
+            figure = footprint_square(layer, QueryImage(example.pixels), f"{subject.title}: {layer.name}")
             yield Drawing(f"footprint-maps-layer-{number + 1}-image-{example.name}", figure)
 
 
