@@ -65,7 +65,7 @@ def test_a_cover():
     assert say(heads, 3, 0.95, 3).startswith("Its heads cover a 3 x 3 kernel within 10 %; ")
     assert say(heads, 3, 0.6, 2).startswith("Its heads cover a 2 x 2 kernel within 10 %, but no larger one; ")
     assert say(heads, 3, 0.123, 0).startswith(
-        "No 3 x 3 convolution: assigned to its shifts as well as possible, heads put 12.3 % of their attention there;"
+        "No 3 x 3 convolution: assigned to its shifts as well as possible, heads put 12.3 % of their attention"
     )
 
 

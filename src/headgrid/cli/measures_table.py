@@ -92,7 +92,7 @@ def print_measures(measures: AttentionMeasures) -> None:
     console = console_for_tables()
     columns = _columns(measures)
     for layer in measures.layers:
-        print(_title(layer))
+        print(_wrapped(_title(layer), console.width))
         print_table(
             [column.title for column in columns],
             [[column.cell(head) for column in columns] for head in layer.heads],
