@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -6,14 +7,23 @@ import torch
 
 import headgrid as package
 from headgrid.attention import DropoutPerImage, MultiheadAttentionConfig, TokenAttentionConfig
-from headgrid.experiments import experiment_of, make_experiment, save_model
+from headgrid.data import Embedded
+from headgrid.experiments import Model, experiment_of, load, make_experiment, save_model
 from headgrid.models import FullyAttentionalConfig, PatchStemConfig, ViTConfig
 from headgrid.scores import ContentConfig, GeneralizedQuadraticConfig, QueryPositionConfig
 from headgrid.stacks import Hierarchical
 
 from .conftest import SHORT, Headgrid
 
-DATA = ("--data", "embedded", "--device", "cpu")
+CPU = ("--device", "cpu")
+SMALL = Embedded(num_train=50, num_validation=30, num_test=60)
+"""What the files of these tests say that their models were trained on."""
+
+
+def save(model: Model, path: Path) -> Path:
+    experiment = make_experiment("quadratic-generalized", "tiny")
+    save_model(model, path, experiment=replace(experiment, model=model.config, data=SMALL))
+    return path
 
 
 @pytest.fixture
@@ -27,12 +37,11 @@ def gaussian(tmp_path: Path) -> Path:
             spreads = block.attention.score.terms[0].spreads
             spreads[9 - number :] = torch.diag(torch.tensor([1.0, 1e-3]))
             spreads[9 - number // 2 :] = 1e-3 * torch.eye(2)
-    save_model(model, tmp_path / "gaussian.safetensors")
-    return tmp_path / "gaussian.safetensors"
+    return save(model, tmp_path / "gaussian.safetensors")
 
 
 def test_the_papers_way(headgrid: Headgrid, gaussian: Path):
-    ended = headgrid("prune", gaussian, "out.safetensors", "--evaluate", *DATA, "--json")
+    ended = headgrid("prune", gaussian, "out.safetensors", "--evaluate", *CPU, "--json")
     assert ended.code == 0, ended.err
     assert ended.err.endswith("wrote out.safetensors\n")
     report = json.loads(ended.out)
@@ -56,9 +65,9 @@ def test_the_papers_way(headgrid: Headgrid, gaussian: Path):
     numbers = [report[side]["cost"]["num_parameters"] for side in ("before", "after")]
     assert numbers[0] - numbers[1] == 18 * (16 * 16 + 2 + 4)
     assert report["before"]["cost"]["macs"] > report["after"]["cost"]["macs"]
-    evaluation = json.loads(headgrid("evaluate", "out.safetensors", *DATA, "--json").out)
+    evaluation = json.loads(headgrid("evaluate", "out.safetensors", *CPU, "--json").out)
     assert evaluation["accuracy"] == report["after"]["accuracy"]
-    analysis = headgrid("analyze", "out.safetensors", *DATA, "--images", "5", "--json", "--out", "here")
+    analysis = headgrid("analyze", "out.safetensors", *CPU, "--images", "5", "--json", "--out", "here")
     assert analysis.code == 0, analysis.err
     assert [len(layer["heads"]) for layer in json.loads(analysis.out)["layers"]] == [7, 5, 8, 7, 9]
 
@@ -92,13 +101,12 @@ def with_content(tmp_path: Path) -> Path:
     scores = (QueryPositionConfig(), ContentConfig())
     attention = MultiheadAttentionConfig(num_heads=3, scores=scores, dropout=DropoutPerImage(0.0))
     model = FullyAttentionalConfig(dim=8, num_layers=2, pixel_concatenation=8, attention=attention).build()
-    save_model(model, tmp_path / "content.safetensors")
-    return tmp_path / "content.safetensors"
+    return save(model, tmp_path / "content.safetensors")
 
 
 @pytest.mark.parametrize("by", ["entropy", "content", "gradient", "redundancy"])
 def test_criteria_that_look_at_images(headgrid: Headgrid, with_content: Path, by: str):
-    words = ("--by", by, "--remove", "2", "--images", "20", "--json", *DATA)
+    words = ("--by", by, "--remove", "2", "--images", "20", "--json", *CPU)
     ended = headgrid("prune", with_content, "out.safetensors", *words)
     assert ended.code == 0, ended.err
     report = json.loads(ended.out)
@@ -113,8 +121,8 @@ def test_a_hierarchical_vit(headgrid: Headgrid, tmp_path: Path):
     stem = PatchStemConfig(patch_size=8)
     about = {"attention": attention, "stack": Hierarchical(), "image_size": (32, 32), "num_classes": 10}
     config = ViTConfig(dim=8, num_layers=3, stem=stem, **about)
-    save_model(config.build(), tmp_path / "vit.safetensors")
-    words = ("--by", "gradient", "--keep", "3", "--images", "20", "--json", *DATA)
+    save(config.build(), tmp_path / "vit.safetensors")
+    words = ("--by", "gradient", "--keep", "3", "--images", "20", "--json", *CPU)
     report = json.loads(headgrid("prune", "vit.safetensors", "out.safetensors", *words).out)
     assert report["after"]["heads_per_layer"] == [3, 3, 3]
     assert [layer["name"] for layer in report["layers"]] == ["stack.blocks.*.attention"]
@@ -128,21 +136,26 @@ def test_a_hierarchical_vit(headgrid: Headgrid, tmp_path: Path):
         (("MODEL", "out"), "should be a file that ends in .safetensors"),
         (("MODEL", "MODEL"), "exists already: choose another name, or replace it with --force"),
         (("nothing", "out.safetensors"), "nothing does not exist: expected a run folder or a .safetensors file"),
-        (("MODEL", "out.safetensors", "--by", "entropy"), "does not say what it was trained on: name the images"),
-        (("MODEL", "out.safetensors", "--evaluate"), "does not say what it was trained on: name the images"),
+        (
+            ("NAMELESS", "out.safetensors", "--by", "entropy"),
+            "does not say what it was trained on: name the",
+        ),
+        (("NAMELESS", "out.safetensors", "--evaluate"), "does not say what it was trained on: name the"),
         (("MODEL", "out.safetensors", "--remove", "54"), "54 heads cannot go: the model has 54"),
         (("MODEL", "out.safetensors", "--remove", "3", "--keep", "3"), "remove and keep each say"),
         (("MODEL", "out.safetensors", "--condition-number", "0"), "condition number must be at least 1"),
         (("MODEL", "out.safetensors", "--eigenvalue", "0", "--condition-number", "1e9"), "no head goes by"),
         (
-            ("MODEL", "out.safetensors", "--by", "entropy", *DATA, "--images", "0"),
-            "--images 0: embedded has 500 validation images, so take 1 to 500",
+            ("MODEL", "out.safetensors", "--by", "entropy", *CPU, "--images", "0"),
+            "--images 0: embedded has 30 validation images, so take 1 to 30",
         ),
     ],
 )
 def test_mistakes(headgrid: Headgrid, trained: Path, gaussian: Path, words: tuple[str, ...], message: str):
     save_model(make_experiment("san10-pairwise", "tiny").model.build(), "san.safetensors")
-    named = {"RUN": trained, "MODEL": gaussian, "SAN": "san.safetensors"}
+    save_model(load(gaussian), "nameless.safetensors")
+    files = {"SAN": "san.safetensors", "NAMELESS": "nameless.safetensors"}
+    named = {"RUN": trained, "MODEL": gaussian, **files}
     ended = headgrid("prune", *(named.get(word, word) for word in words))
     assert ended.code == 2
     assert ended.out == ""
@@ -192,8 +205,7 @@ def test_train_prune_retrain(headgrid: Headgrid, tmp_path: Path):
 
 def test_a_layer_without_heads_is_trained_and_reported(headgrid: Headgrid, gaussian: Path):
     assert headgrid("prune", gaussian, "out.safetensors", "--device", "cpu").code == 0
-    words = ("quadratic-generalized", "--size", "tiny", "--from", "out.safetensors", "--run", "run", *SHORT)
-    ended = headgrid("train", *words)
+    ended = headgrid("train", "--from", "out.safetensors", "--run", "run", *CPU)
     assert ended.code == 0, ended.err
     assert package.load("run").config.heads_per_layer == (7, 5, 8, 7, 0, 9)
     assert headgrid("report", "run").code == 0
