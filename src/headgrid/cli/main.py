@@ -11,7 +11,7 @@ VERBS = {
     "presets": ("headgrid.cli.presets", "list the published models that can be trained by name"),
     "show": ("headgrid.cli.show", "print an experiment in full, as YAML"),
     "train": ("headgrid.cli.train", "train a preset, or an experiment from a file; resume a run"),
-    "study": ("headgrid.cli.study", "train all runs of a study, such as hierarchical-attention, and print its table"),
+    "study": ("headgrid.cli.study", "train all runs of a study, and print its table"),
     "evaluate": ("headgrid.cli.evaluate", "measure a trained model: accuracy, loss, each class"),
     "robustness": ("headgrid.cli.robustness", "measure what turned images and adversaries do to accuracy"),
     "analyze": ("headgrid.cli.analyze", "measure what every head looks at: where, how widely, like a convolution?"),
