@@ -208,6 +208,21 @@ def test_a_model_without_gradients_is_named():
         PGD().begin().perturbation(model, pixels, labels)
 
 
+def test_where_a_model_overflows_an_image_stays_in_its_box():
+    pixels, labels = pixels_and_labels()
+    model = small_model()
+
+    def overflowing(images: Tensor) -> Tensor:
+        return model(images) * torch.tensor([1, torch.inf, 1, torch.inf, 1]).double()[:, None]
+
+    config = PGD(epsilon=0.1, step_size=0.05, num_steps=3)
+    change = config.begin().perturbation(overflowing, pixels, labels)
+    expected = config.begin().perturbation(model, pixels, labels)
+    assert change.isfinite().all()
+    assert change.abs().max() <= 0.1
+    torch.testing.assert_close(change[::2], expected[::2])
+
+
 def test_pixels_and_back():
     pixels = torch.rand(2, 3, 4, 5, dtype=torch.float64)
     images = from_pixels(pixels, NORMALIZATION)

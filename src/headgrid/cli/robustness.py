@@ -114,6 +114,8 @@ def _check_options(options: Arguments, checks: tuple[Check, ...]) -> None:
         raise ValueError("--checks should name at least one of rotations, pgd and targeted-pgd")
     if options.images < 0:
         raise ValueError(f"--images should be a number of images, or 0 for all, not {options.images}")
+    if options.csv is not None and options.csv.is_dir():
+        raise ValueError(f"--csv {options.csv} is a folder: name a file")
     if options.batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1, not {options.batch_size}")
 

@@ -1,5 +1,6 @@
 """`headgrid robustness`: from words to checks, from outcomes to tables and files."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -96,7 +97,7 @@ def to_json(measured: Measured) -> dict[str, Any]:
         "num_images": unchanged.num_images,
         "accuracy": unchanged.accuracy,
         "top5_accuracy": unchanged.top5_accuracy,
-        "loss": unchanged.loss,
+        "loss": _if_finite(unchanged.loss),
         "checks": [_outcome_to_json(outcome) for outcome in measured.robustness.outcomes],
     }
 
@@ -106,7 +107,8 @@ def to_csv(measured: Sequence[Measured]) -> list[list[Any]]:
     rows: list[list[Any]] = [list(CSV_COLUMNS)]
     for one in measured:
         description = to_json(one)
-        entries = [description | {"check": UNCHANGED, "drop": 0.0}]
+        without_top5 = one.robustness.unchanged.top5_accuracy is None
+        entries = [description | {"check": UNCHANGED, "drop": 0.0, "top5_drop": None if without_top5 else 0.0}]
         entries += [description | entry for entry in description["checks"]]
         rows += [
             ["" if entry.get(column) is None else entry[column] for column in CSV_COLUMNS] for entry in entries
@@ -122,7 +124,7 @@ def _outcome_to_json(outcome: Outcome) -> dict[str, Any]:
         "drop": outcome.drop,
         "top5_accuracy": outcome.evaluation.top5_accuracy,
         "top5_drop": outcome.top5_drop,
-        "loss": outcome.evaluation.loss,
+        "loss": _if_finite(outcome.evaluation.loss),
     }
     if isinstance(check, PGD):
         result["success_rate"] = outcome.success_rate
@@ -131,6 +133,11 @@ def _outcome_to_json(outcome: Outcome) -> dict[str, Any]:
         result["start"] = _name_of(check.start, STARTS)
         result["target"] = None if isinstance(check.goal, Untargeted) else _name_of(check.goal, TARGETS)
     return result
+
+
+def _if_finite(loss: float) -> float | None:
+    """JSON has no infinity, which is the loss of a model that overflows."""
+    return loss if math.isfinite(loss) else None
 
 
 def _name_of(value: Any, names: dict[str, Any]) -> str:

@@ -157,7 +157,9 @@ class Attack:
                         "leave the attacks out, or let the model compute without torch.no_grad"
                     )
                 (gradient,) = torch.autograd.grad(loss, change)
-            change = change.detach() + config.goal.sign * config.step_size * gradient.sign()
+            # Where a model overflows there is no direction, and the image stays where it is.
+            direction = gradient.nan_to_num(nan=0.0).sign()
+            change = change.detach() + config.goal.sign * config.step_size * direction
             change = change.clamp(lowest, highest)
             if after_step is not None:
                 after_step()

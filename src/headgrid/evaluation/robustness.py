@@ -117,10 +117,10 @@ class _Attacked:
         aims = self.attack.aims(logits, labels)
         after_step = partial(advance, PASSES_PER_STEP * len(labels))
         changed = pixels + self.attack.perturbation(self._of_pixels, pixels, aims, after_step)
-        guesses = self._of_pixels(changed)
-        self.tally.add(guesses, labels)
-        right = logits.argmax(dim=1) == labels
-        reached = self.check.goal.reached(guesses.argmax(dim=1), labels, aims)
+        now = self._of_pixels(changed)
+        self.tally.add(now, labels)
+        right = _guesses(logits) == labels
+        reached = self.check.goal.reached(_guesses(now), labels, aims)
         self.num_right += right.sum().to(self.num_right.device)
         self.num_reached += (right & reached).sum().to(self.num_right.device)
         advance(len(labels))
@@ -132,6 +132,11 @@ class _Attacked:
 
     def _of_pixels(self, pixels: Images) -> Tensor:
         return self.model(from_pixels(pixels, self.normalization)).float()
+
+
+def _guesses(logits: Logits) -> Labels:
+    """The most likely class; -1, which is none, where the model overflows, as accuracy counts it too."""
+    return logits.argmax(dim=1).where(logits.isfinite().all(dim=1), -1)
 
 
 def _measure(
