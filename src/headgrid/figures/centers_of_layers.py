@@ -27,8 +27,8 @@ def centers_of_layers(
     if not layers:
         raise ValueError("there are no layers to show: give the centres of at least one")
     window = window_around(layers.values()) if window is None else window
-    num_columns = min(len(layers), MOST_COLUMNS)
-    num_rows = -(-len(layers) // num_columns)
+    num_rows = -(-len(layers) // MOST_COLUMNS)
+    num_columns = -(-len(layers) // num_rows)
     margins = Margins(top=0.22, bottom=0.25)
     grid = panel_grid(
         num_rows,

@@ -53,10 +53,9 @@ def draw_centers(
     rows, columns = window
     axis.set(xlim=(-columns - 0.5, columns + 0.5), ylim=(rows + 0.5, -rows - 0.5), aspect="equal")
     frame_only(axis)
-    for line in np.arange(-columns + 0.5, columns):
-        axis.axvline(line, color="#ECECEC", linewidth=0.3, zorder=0)
-    for line in np.arange(-rows + 0.5, rows):
-        axis.axhline(line, color="#ECECEC", linewidth=0.3, zorder=0)
+    thin: dict[str, Any] = {"color": "#ECECEC", "linewidth": 0.3, "zorder": 0}
+    axis.vlines(np.arange(-columns + 0.5, columns), -rows - 0.5, rows + 0.5, **thin)
+    axis.hlines(np.arange(-rows + 0.5, rows), -columns - 0.5, columns + 0.5, **thin)
     axis.add_patch(Rectangle((-0.5, -0.5), 1, 1, color="black", zorder=1))
     size = _dot_size(axis, window)
     for head, (center, precision) in enumerate(zip(heads.centers, heads.inverse_covariances, strict=True)):

@@ -9,7 +9,7 @@ from headgrid.figures.centers_panel import LEGEND_WIDTH, Window, draw_centers, e
 from headgrid.figures.panels import Margins, panel_grid
 from headgrid.figures.style import in_style
 
-NUM_COLUMNS = 3
+MOST_COLUMNS = 3
 """Ellipses overlap more than circles and get larger panels: two rows for the papers' six layers."""
 
 
@@ -19,8 +19,8 @@ def ellipses(layers: Mapping[str, HeadCenters], title: str = "", window: Window 
     if not layers:
         raise ValueError("there are no layers to show: give the centres and covariances of at least one")
     window = window_around(layers.values(), least=5) if window is None else window
-    num_columns = min(len(layers), NUM_COLUMNS)
-    num_rows = -(-len(layers) // num_columns)
+    num_rows = -(-len(layers) // MOST_COLUMNS)
+    num_columns = -(-len(layers) // num_rows)
     margins = Margins(top=0.22, bottom=0.25)
     grid = panel_grid(
         num_rows,

@@ -3,14 +3,18 @@
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from numpy import ndarray
 
-QUERY = "#d1495b"
+from headgrid.figures.map_grid import draw_map, draw_scale
+from headgrid.figures.panels import Margins, PanelGrid, frame_only, panel_grid
+from headgrid.figures.style import ATTENTION, INK, LIGHT, SIGNED, in_style, map_scale
+
+ELEMENT = 0.38
+"""Inches: the side of an element of the kernel."""
 
 
+@in_style
 def kernel_as_heads(
     kernel: Float[ndarray, "rows columns"],
     maps: Float[ndarray, "n y x"],
@@ -19,7 +23,7 @@ def kernel_as_heads(
 ) -> Figure:
     """The kernel's elements to the left; to the right, at the same places, the map of the head that reads each.
 
-    ``maps`` are the attention weights of one query pixel (red frame), heads in the kernel's row-major order, and
+    ``maps`` are the attention weights of one query pixel (in a frame), heads in the kernel's row-major order, and
     the number over a map is what the head's result is multiplied by: the kernel's element.
     """
     num_rows, num_columns = kernel.shape
@@ -28,50 +32,44 @@ def kernel_as_heads(
             f"a {num_rows} x {num_columns} kernel is computed by {num_rows * num_columns} heads, got {len(maps)}"
         )
     height, width = maps.shape[1:]
-    map_width, map_height = (1.5, 1.5 * height / width) if width >= height else (1.5 * width / height, 1.5)
-    heads_width, heads_height = num_columns * map_width, num_rows * (map_height + 0.3)
-    figure = Figure(figsize=(heads_height + heads_width + 1.6, heads_height + 0.8), dpi=150)
-    left, right = figure.subfigures(1, 2, width_ratios=(heads_height + 0.4, heads_width + 1.2), squeeze=False)[0]
-    norm = TwoSlopeNorm(0, *_symmetric(kernel))
-    _draw_kernel(left.subplots(), kernel, norm)
-    left.suptitle(f"a {num_rows} x {num_columns} kernel")
-
-    axes = np.atleast_2d(right.subplots(num_rows, num_columns, squeeze=False))
-    image = None
-    for head, (axis, element) in enumerate(zip(axes.flat, kernel.flat, strict=True)):
-        image = axis.imshow(maps[head], cmap="Greys", vmin=0, vmax=1, extent=(0, width, height, 0))
-        axis.add_patch(Rectangle((query[1], query[0]), 1, 1, fill=False, edgecolor=QUERY, linewidth=1.5))
-        axis.set_title(_signed(float(element)), fontsize=9, pad=3)
+    kernel_width = ELEMENT * num_columns
+    margins = Margins(left=max(kernel_width, 0.8) + 0.35, right=0.42, top=0.4, bottom=0.06)
+    grid = panel_grid(
+        num_rows, num_columns, (height, width), margins,
+        gap=(0.16, 0.06), largest=1.0, lowest_height=ELEMENT * num_rows, title=title,
+    )  # fmt: skip
+    _draw_kernel(grid, kernel)
+    for axis, weights, element in zip(grid.axes.flat, maps, kernel.flat, strict=True):
+        draw_map(axis, weights, signed=False, query=query, largest=1.0)
+        axis.set_title(_signed(float(element)), fontsize=6.5, pad=2)
         _pixel_lines(axis, height, width)
-    right.suptitle(f"the {len(maps)} heads that compute it: attention of one query pixel (red)")
-    assert image is not None
-    right.colorbar(image, ax=axes, label="attention weight", shrink=0.7)
-    if title:
-        figure.suptitle(title)
-    return figure
+    middle = (grid.margins.left + grid.size[1] - grid.margins.right) / 2
+    above = grid.margins.top - 0.2
+    grid.text(middle, above, "its heads: attention of one query pixel", ha="center", va="bottom")
+    draw_scale(grid, False, "attention weight", ATTENTION, ends=("0", "1"))
+    return grid.figure
 
 
-def _symmetric(kernel: Float[ndarray, "rows columns"]) -> tuple[float, float]:
-    largest = max(float(np.abs(kernel).max()), 1e-12)
-    return -largest, largest
-
-
-def _draw_kernel(axis: Axes, kernel: Float[ndarray, "rows columns"], norm: TwoSlopeNorm) -> None:
-    height, width = kernel.shape
-    axis.imshow(kernel, cmap="PuOr_r", norm=norm, extent=(0, width, height, 0))
+def _draw_kernel(grid: PanelGrid, kernel: Float[ndarray, "rows columns"]) -> None:
+    rows, columns = kernel.shape
+    left = grid.margins.left - 0.25 - ELEMENT * columns
+    axis = grid.add_axes(left, grid.margins.top, ELEMENT * rows, ELEMENT * columns)
+    largest = float(np.abs(kernel).max())
+    axis.imshow(kernel, cmap=SIGNED, norm=map_scale(largest, signed=True), extent=(0, columns, rows, 0))
     for (row, column), element in np.ndenumerate(kernel):
-        dark = abs(element) > 0.6 * float(np.abs(kernel).max())
-        color = "white" if dark else "black"
-        axis.text(column + 0.5, row + 0.5, _signed(float(element)), ha="center", va="center", color=color)
-    _pixel_lines(axis, height, width)
+        color = "white" if abs(element) > 0.6 * largest else INK
+        words = _signed(float(element))
+        axis.text(column + 0.5, row + 0.5, words, ha="center", va="center", color=color, fontsize=6.5)
+    _pixel_lines(axis, rows, columns)
+    words = f"{rows} × {columns} kernel"
+    grid.text(left + ELEMENT * columns / 2, grid.margins.top - 0.2, words, ha="center", va="bottom")
 
 
 def _signed(element: float) -> str:
-    return "0" if abs(element) < 0.005 else f"{element:+.2f}"
+    return "0" if abs(element) < 0.005 else f"{element:+.2f}".replace("-", "−")
 
 
 def _pixel_lines(axis: Axes, height: int, width: int) -> None:
-    axis.set_xticks(range(width + 1), labels=[])
-    axis.set_yticks(range(height + 1), labels=[])
-    axis.tick_params(length=0)
-    axis.grid(color="#00000022", linewidth=0.5)
+    frame_only(axis)
+    axis.hlines(range(1, height), 0, width, color=LIGHT, linewidth=0.3, zorder=0.5)
+    axis.vlines(range(1, width), 0, height, color=LIGHT, linewidth=0.3, zorder=0.5)

@@ -146,7 +146,7 @@ def draw_map(
     axis.imshow(weights, cmap=colors, norm=scale, extent=(0, width, height, 0), aspect="equal")
     frame_only(axis)
     if query is not None:
-        frame_query(axis, (query[0], query[1], 1, 1), INK if signed else QUERY, rim=0.0)
+        frame_query(axis, (float(query[0]), float(query[1]), 1.0, 1.0), INK if signed else QUERY, rim=0.0)
 
 
 def draw_image(axis: Axes, image: QueryImage) -> None:
@@ -212,14 +212,17 @@ def draw_side_image(grid: PanelGrid, image: QueryImage, names_width: float = NAM
         grid.text(left + IMAGE_WIDTH / 2, below, words, ha="center", va="top", fontsize=6, color=image.color)
 
 
-def draw_scale(grid: PanelGrid, signed: bool, what: str, colors: Colormap) -> None:
-    """The colour bar to the right of the panels; every map has its own largest weight."""
+def draw_scale(
+    grid: PanelGrid, signed: bool, what: str, colors: Colormap, ends: tuple[str, str] | None = None
+) -> None:
+    """The colour bar to the right of the panels; every map has its own largest weight unless ``ends`` are named."""
     height = min(1.2, grid.size[0] - grid.margins.top - grid.margins.bottom)
     right = grid.size[1] - grid.margins.right
     axis = grid.add_axes(right + 0.07, grid.margins.top, height, 0.06)
     scale = ScalarMappable(Normalize(-1 if signed else 0, 1), colors)
+    lowest, highest = ends or ("−max" if signed else "0", "max")
     bar = grid.figure.colorbar(scale, cax=axis, ticks=[-1, 0, 1] if signed else [0, 1])
-    bar.ax.set_yticklabels(["−max", "0", "max"] if signed else ["0", "max"])
+    bar.ax.set_yticklabels([lowest, "0", highest] if signed else [lowest, highest])
     bar.outline.set(edgecolor=GREY, linewidth=0.4)  # type: ignore[operator]
     bar.ax.tick_params(length=1.5, pad=1)
     middle = grid.margins.top + height / 2

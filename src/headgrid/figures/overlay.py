@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from headgrid.figures.map_grid import LayerMaps, Panels, QueryImage, draw_image, frame_query, map_grid
 from headgrid.figures.panels import Margins, frame_only, panel_grid, text_width
-from headgrid.figures.style import HEAT, INK, SIGNED_HEAT, STYLE, in_style, map_scale
+from headgrid.figures.style import HEAT, INK, SIGNED_HEAT, TYPE_SIZE, in_style, map_scale
 
 Box = tuple[float, float, float, float]
 """Upper, left, lower and right border on the image, in its pixels."""
@@ -82,7 +82,7 @@ def overlay_grid(rows: Sequence[OverlayRow], columns: Sequence[str], title: str 
         raise ValueError(f"a grid has 1 to {MOST_COLUMNS} columns of maps, got {len(columns)}")
     height, width = rows[0].image.pixels.shape[:2]
     signed = any(float(overlaid.weights.min()) < 0 for row in rows for overlaid in row.maps)
-    names = max(text_width(row.name, STYLE["font.size"]) for row in rows)
+    names = max(text_width(row.name, TYPE_SIZE) for row in rows)
     margins = Margins(left=max(0.3, names + 0.12), right=0.05, top=0.27, bottom=0.05)
     grid = panel_grid(
         len(rows), 1 + len(columns), (height, width), margins, gap=(0.04, 0.04), largest=1.0, title=title

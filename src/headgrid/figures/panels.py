@@ -83,7 +83,7 @@ class PanelGrid:
 def panel_grid(
     num_rows: int,
     num_columns: int,
-    shape: tuple[float, float],
+    shape: tuple[int, int],
     margins: Margins,
     *,
     gap: tuple[float, float] = (0.05, 0.05),

@@ -51,12 +51,13 @@ SIGNED_HEAT = LinearSegmentedColormap.from_list(
 FONT = "DejaVu Sans"
 """Comes with matplotlib, so that a figure is the same on every machine."""
 
-TITLE_SIZE = 8.0
+TYPE_SIZE, TITLE_SIZE = 7.0, 8.0
+"""Points."""
 
 STYLE: dict[Any, Any] = {
     "font.family": FONT,
     "mathtext.fontset": "dejavusans",
-    "font.size": 7,
+    "font.size": TYPE_SIZE,
     "axes.titlesize": 7,
     "axes.labelsize": 7,
     "xtick.labelsize": 6,
