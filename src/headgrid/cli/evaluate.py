@@ -68,7 +68,11 @@ def _print(data: Dataset, split: Split, evaluation: Evaluation) -> None:
     print(f"accuracy        {evaluation.accuracy:.4f}")
     if evaluation.top5_accuracy is not None:
         print(f"top-5 accuracy  {evaluation.top5_accuracy:.4f}")
-    print(f"loss            {evaluation.loss:.4f}\n")
+    loss = "not finite" if evaluation.loss is None else f"{evaluation.loss:.4f}"
+    print(f"loss            {loss}")
+    if evaluation.num_overflows:
+        print(f"overflows       {evaluation.num_overflows} images, which count as wrong answers")
+    print()
     rows = [
         (name, "-" if accuracy is None else f"{accuracy:.4f}")
         for name, accuracy in zip(data.class_names, evaluation.per_class, strict=True)

@@ -1,6 +1,5 @@
 """`headgrid robustness`: from words to checks, from outcomes to tables and files."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -97,7 +96,7 @@ def to_json(measured: Measured) -> dict[str, Any]:
         "num_images": unchanged.num_images,
         "accuracy": unchanged.accuracy,
         "top5_accuracy": unchanged.top5_accuracy,
-        "loss": _if_finite(unchanged.loss),
+        "loss": unchanged.loss,
         "checks": [_outcome_to_json(outcome) for outcome in measured.robustness.outcomes],
     }
 
@@ -124,7 +123,7 @@ def _outcome_to_json(outcome: Outcome) -> dict[str, Any]:
         "drop": outcome.drop,
         "top5_accuracy": outcome.evaluation.top5_accuracy,
         "top5_drop": outcome.top5_drop,
-        "loss": _if_finite(outcome.evaluation.loss),
+        "loss": outcome.evaluation.loss,
     }
     if isinstance(check, PGD):
         result["success_rate"] = outcome.success_rate
@@ -133,11 +132,6 @@ def _outcome_to_json(outcome: Outcome) -> dict[str, Any]:
         result["start"] = _name_of(check.start, STARTS)
         result["target"] = None if isinstance(check.goal, Untargeted) else _name_of(check.goal, TARGETS)
     return result
-
-
-def _if_finite(loss: float) -> float | None:
-    """JSON has no infinity, which is the loss of a model that overflows."""
-    return loss if math.isfinite(loss) else None
 
 
 def _name_of(value: Any, names: dict[str, Any]) -> str:

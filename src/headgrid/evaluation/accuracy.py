@@ -5,6 +5,7 @@ the modes it came with. Correct answers are counted in integers and losses summe
 a batch makes no difference. A `Tally` holds the sums; tallies of several processes add up.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,9 +51,11 @@ class Evaluation:
     accuracy: float
     top5_accuracy: float | None
     """Share of images whose class is among the five best guesses; none with five classes or fewer."""
-    loss: float
-    """Mean cross entropy, without label smoothing."""
+    loss: float | None
+    """Mean cross entropy, without label smoothing; none where it is not finite."""
     per_class: tuple[float | None, ...]
+    num_overflows: int = 0
+    """Images on which the model's numbers grow beyond all bounds. They count as wrong answers."""
 
 
 class Tally:
@@ -63,13 +66,14 @@ class Tally:
         self.device = torch.device("cpu") if device.type == "mps" else device
         self.loss = torch.zeros((), dtype=torch.float64, device=self.device)
         self.num_top = torch.zeros((), dtype=torch.int64, device=self.device)
+        self.num_overflows = torch.zeros((), dtype=torch.int64, device=self.device)
         self.num_correct = torch.zeros(num_classes, dtype=torch.int64, device=self.device)
         self.num_images = torch.zeros(num_classes, dtype=torch.int64, device=self.device)
 
     @property
     def sums(self) -> list[Tensor]:
         """The tensors to add up over processes, in place."""
-        return [self.loss, self.num_top, self.num_correct, self.num_images]
+        return [self.loss, self.num_top, self.num_overflows, self.num_correct, self.num_images]
 
     def add(self, logits: Logits, labels: Labels) -> None:
         num_classes = self.num_images.shape[0]
@@ -81,13 +85,15 @@ class Tally:
         logits = logits.float().to(self.device)
         labels = labels.to(self.device)
         self.loss += F.cross_entropy(logits, labels, reduction="none").double().sum()
-        correct = (logits.argmax(dim=1) == labels) & logits.isfinite().all(dim=1)
+        finite = logits.isfinite().all(dim=1)
+        self.num_overflows += (~finite).sum()
+        correct = (logits.argmax(dim=1) == labels) & finite
         # bincount of the classes, without the synchronisation that torch.bincount needs on a GPU
         self.num_images.index_add_(0, labels, torch.ones_like(labels))
         self.num_correct.index_add_(0, labels, correct.long())
         if num_classes > NUM_TOP:
             best = logits.topk(NUM_TOP, dim=1).indices
-            self.num_top += (best == labels[:, None]).sum()
+            self.num_top += ((best == labels[:, None]) & finite[:, None]).sum()
 
     def evaluation(self) -> Evaluation:
         num_images = self.num_images.tolist()
@@ -95,11 +101,13 @@ class Tally:
         total = sum(num_images)
         if total == 0:
             raise ValueError("there are no images to evaluate on: expected at least one batch")
+        loss = float(self.loss) / total
         return Evaluation(
             num_images=total,
             accuracy=sum(num_correct) / total,
             top5_accuracy=int(self.num_top) / total if len(num_images) > NUM_TOP else None,
-            loss=float(self.loss) / total,
+            loss=loss if math.isfinite(loss) else None,
+            num_overflows=int(self.num_overflows),
             per_class=tuple(
                 right / count if count else None for right, count in zip(num_correct, num_images, strict=True)
             ),

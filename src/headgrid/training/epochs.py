@@ -1,11 +1,10 @@
 """One epoch: its steps, and what is measured and kept after them."""
 
-import math
 from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn
 
-from headgrid.evaluation.accuracy import Batches
+from headgrid.evaluation.accuracy import Batches, Evaluation
 from headgrid.training.files import Row
 from headgrid.training.session import Session, Stopped
 from headgrid.training.step import NewRows, renewal_seed
@@ -75,16 +74,19 @@ def described(session: Session, describe: Describe | None) -> Row | None:
     return {name: array.detach().cpu().tolist() for name, array in arrays.items()}
 
 
-def _tell_of_overflow(session: Session, epoch: int) -> None:
-    """A validation loss that is not finite, of weights and a training loss that are, does not stop a training.
+def _tell_of_overflow(session: Session, epoch: int, evaluation: Evaluation) -> None:
+    """Images on which weights that are finite give logits that are not do not stop a training.
 
-    Attention without a softmax multiplies image by image, layer by layer: early in training, when the running
-    statistics of its norms lag behind, a single image can overflow in eval mode. Such weights are never selected.
+    Attention without a softmax multiplies image by image, layer by layer: as long as the running statistics of its
+    norms lag behind, a single image can overflow in eval mode. It counts as a wrong answer.
     """
-    session.processes.on_main(lambda: session.run.add_event("overflow", step=session.state.step, epoch=epoch))
+    number = evaluation.num_overflows
+    session.processes.on_main(
+        lambda: session.run.add_event("overflow", step=session.state.step, epoch=epoch, num_images=number)
+    )
     session.progress.say(
-        f"epoch {epoch}: the validation loss is not finite, because the model overflows on some images in eval "
-        f"mode; the epoch will not be selected"
+        f"epoch {epoch}: the model overflows in eval mode on {number} of {evaluation.num_images} validation "
+        f"images; they count as wrong answers"
     )
 
 
@@ -106,9 +108,8 @@ def finish_epoch(
             centers = described(session, describe)
     except Stopped:
         session.stop()
-    overflows = evaluation is not None and not math.isfinite(evaluation.loss)
-    if overflows:
-        _tell_of_overflow(session, epoch)
+    if evaluation is not None and evaluation.num_overflows:
+        _tell_of_overflow(session, epoch, evaluation)
     session.spend(training=False)
     loss, num_correct, num_images = session.epoch_sums().sum(dim=0).tolist()
     row: Row = {
@@ -117,7 +118,7 @@ def finish_epoch(
         "learning_rate": session.learning_rate(state.step - 1),
         "training_loss": loss / num_images,
         "training_accuracy": num_correct / num_images,
-        "validation_loss": None if evaluation is None or overflows else evaluation.loss,
+        "validation_loss": None if evaluation is None else evaluation.loss,
         "validation_accuracy": None if evaluation is None else evaluation.accuracy,
         "seconds": state.epoch_seconds,
         "images_per_second": num_images / max(1e-9, state.epoch_training_seconds),
@@ -126,8 +127,7 @@ def finish_epoch(
     names = ["last"]
     if config.keeps(epoch):
         names.insert(0, f"epoch-{epoch:04d}")
-    is_better = evaluation is not None and evaluation.accuracy > (state.best_accuracy or -1.0)
-    if evaluation is not None and is_better and not overflows:
+    if evaluation is not None and (state.best_accuracy is None or evaluation.accuracy > state.best_accuracy):
         state.best_epoch, state.best_accuracy = epoch, evaluation.accuracy
         names.insert(0, "best")
     state.finish_epoch(int(num_images))

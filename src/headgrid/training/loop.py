@@ -5,7 +5,6 @@ a training that was killed at any moment and is resumed computes the same, bit b
 images select the weights. The test images are opened once, after the last epoch, for the selected weights.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -168,8 +167,6 @@ def _finish(session: Session, test_batches: Callable[[], Batches] | None, num_cl
         test = None if test_batches is None else session.evaluate(test_batches(), num_classes, "test images")
     except Stopped:
         session.interrupt()
-    if test is not None and not math.isfinite(test.loss):
-        session.diverge("the test loss", state.step - 1)
     result = TrainingResult(
         selected_by="last epoch" if state.best_epoch is None else "validation accuracy",
         selected_epoch=state.best_epoch or state.epoch,

@@ -4,6 +4,7 @@ The paper decays every weight, norms and biases included, except the centers and
 pulling these towards zero would move every head to its query pixel and flatten it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -97,7 +98,7 @@ def decay_groups(model: nn.Module, weight_decay: float, without_decay: tuple[str
     if not parameters:
         raise ValueError("the model has no parameter to train")
     for part in without_decay:
-        if not any(_has_part(name, part) for name in parameters):
+        if not spares(part, parameters):
             words = sorted({word for name in parameters for word in name.split(".") if not word.isdigit()})
             raise ValueError(
                 f"without_decay names {part!r}, but no parameter to train has this in its name: "
@@ -109,6 +110,11 @@ def decay_groups(model: nn.Module, weight_decay: float, without_decay: tuple[str
         {"params": [p for name, p in parameters.items() if name in spared], "weight_decay": 0.0},
     ]
     return [group for group in groups if group["params"]]
+
+
+def spares(part: str, names: Iterable[str]) -> bool:
+    """Whether a part of a name, spared by weight decay, is found in any of these names."""
+    return any(_has_part(name, part) for name in names)
 
 
 def _has_part(name: str, part: str) -> bool:
