@@ -116,7 +116,7 @@ def test_colours_can_be_told_apart_without_red_or_green(palette, seen):
     """The distance of any two colours, as seen, stays well above what is just noticed in CIELAB, 2.3."""
     colors = [lab(seen @ linear(color)) for color in palette]
     distances = [np.linalg.norm(a - b) for i, a in enumerate(colors) for b in colors[:i]]
-    assert min(distances) > 8
+    assert min(distances) > 15
 
 
 def linear(color: str) -> np.ndarray:

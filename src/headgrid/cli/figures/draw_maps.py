@@ -97,5 +97,4 @@ def _peak_shift(view: LayerView, head: int) -> tuple[float, float]:
 def _footprint(number: int, output: FootprintAttentionOutput) -> FootprintMaps:
     assert output.weights is not None
     weights = output.weights[0].float().mean(dim=0).permute(2, 0, 1).cpu().numpy()
-    shifts = np.array(output.footprint.shifts())
-    return FootprintMaps(f"layer {number + 1}", weights, shifts)
+    return FootprintMaps(f"layer {number + 1}", weights, output.footprint.shifts().numpy())
