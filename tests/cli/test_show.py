@@ -1,11 +1,14 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from headgrid.attention import MultiheadAttentionConfig
 from headgrid.data import Cifar100, Embedded, ImageFolder
 from headgrid.experiments import Experiment, durations, experiment_from_yaml, make_experiment, shorten
 from headgrid.experiments.hardware import fast_precision
+from headgrid.experiments.kinds import kind_name
 from headgrid.models import FullyAttentionalConfig
 from headgrid.scores import QuadraticConfig, QueryPositionConfig, RandomCenters
 from headgrid.training import AdamW, Constant, WeightAverage
@@ -90,6 +93,43 @@ def test_other_kinds_of_parts_and_their_fields(shown):
     assert second.initialization.sharpness == 20  # type: ignore[union-attr]
 
 
+PER_IMAGE = ("--model.attention.dropout.kind", "dropout-per-image")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "more"),
+    [
+        (("quadratic",), ()),
+        (("generalized-quadratic",), ("--model.attention.scores.0.initialization.kind", "grid-centers")),
+        (("learned-position",), ("--model.attention.scores.0.size-per-axis", "5")),
+        (("query-position",), PER_IMAGE),
+        (("content",), PER_IMAGE),
+        (("query-position", "content"), PER_IMAGE),
+        (("absolute-content",), PER_IMAGE),
+        (("absolute-content",), ("--model.attention.scores.0.encoding.kind", "sinusoidal-absolute", *PER_IMAGE)),
+        (("transformer-xl",), PER_IMAGE),
+        (("transformer-xl",), ("--model.attention.scores.0.encoding.kind", "sinusoidal-relative", *PER_IMAGE)),
+    ],
+)
+def test_every_kind_of_encoding_can_be_trained_in_place_of_another(shown, kinds: tuple[str, ...], more):
+    experiment = shown("quadratic", "--size", "tiny", "--model.attention.scores.kinds", *kinds, *more)
+    assert tuple(kind_name(type(term)) for term in attention(experiment).scores) == kinds
+    model = replace(experiment.model, image_size=(8, 12)).build()
+    optimizer = experiment.training.optimizer.build(model)
+    model(torch.randn(2, 3, 8, 12)).sum().backward()
+    optimizer.step()
+
+
+def test_weight_decay_spares_what_is_there(shown):
+    position = ("--model.attention.scores.kinds", "learned-position")
+    assert shown("quadratic", *position).training.optimizer.without_decay == ()
+    assert shown("quadratic", "--model.kind", "resnet").training.optimizer.without_decay == ()
+    both = shown("quadratic", "--model.attention.scores.kinds", "learned-position", "quadratic")
+    assert both.training.optimizer.without_decay == ("centers", "spreads")
+    own = shown("quadratic", *position, "--training.optimizer.without-decay", "centers")
+    assert own.training.optimizer.without_decay == ("centers",)  # what is asked for is not guessed at
+
+
 def test_another_network_takes_the_images_of_the_experiment(shown):
     experiment = shown("resnet18", "--data", "cifar100", "--model.kind", "fully-attentional", "--model.dim", "8")
     assert attention_model(experiment).num_classes == 100
@@ -101,6 +141,14 @@ def test_short_options(shown):
     assert experiment.training.precision == "bfloat16"
     assert experiment.training.schedule == shorten(make_experiment("resnet18"), 30).training.schedule
     assert experiment.seed == 3
+
+
+def test_numbers_that_may_be_absent(shown):
+    experiment = shown("quadratic", "--training.gradient-clip", "2", "--training.schedule.warmup-steps", "7")
+    assert experiment.training.gradient_clip == 2.0
+    assert experiment.training.schedule.warmup_steps == 7
+    for word in ("None", "none"):
+        assert shown("quadratic", "--training.gradient-clip", word).training.gradient_clip is None
 
 
 def test_data(shown, tmp_path: Path):
@@ -162,6 +210,10 @@ def test_laptops_are_shown_in_the_precision_that_they_would_use(shown):
         (("quadratic", "--training.optimizer.kind"), "--training.optimizer.kind takes one name"),
         (("quadratic", "--data.kind", "image-folder"), "image-folder has fields without a default"),
         (("quadratic", "--training.optimizer.learning-rate", "-1"), "learning_rate must be above 0"),
+        (("quadratic", "--epochs", "ten"), "--epochs: expected a whole number or None, got 'ten'"),
+        (("quadratic", "--training.batch-size", "2.5"), "batch-size: expected a whole number, got '2.5'"),
+        (("quadratic", "--training.gradient-clip", "x"), "gradient-clip: expected a number or None, got 'x'"),
+        (("quadratic", "--model.attention.scores.kinds", "content"), "use DropoutPerImage (--model.attention.drop"),
     ],
 )
 def test_mistakes_end_in_one_sentence(headgrid: Headgrid, words: tuple[str, ...], message: str):

@@ -86,7 +86,10 @@ class MultiheadAttention(nn.Module):
         self.dropout = config.dropout
         self.score = Score(config.scores, HeadShape(config.num_heads, dim, head_dim, grid))
         if self.score.structure is Structure.CONTENT and isinstance(config.dropout, DropoutPerBatch):
-            raise ValueError("weights that depend on the image have a dropout mask per image: use DropoutPerImage")
+            raise ValueError(
+                "weights that depend on the image have a dropout mask per image: use DropoutPerImage "
+                "(--model.attention.dropout.kind dropout-per-image)"
+            )
         width = config.num_heads * head_dim
         self.query = nn.Linear(dim, width, bias=config.query_key_bias) if self.score.uses_query else None
         has_key = own_key and self.score.uses_key

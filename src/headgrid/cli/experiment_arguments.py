@@ -13,6 +13,7 @@ import tyro
 
 from headgrid.cli.data_argument import choose_data
 from headgrid.cli.part_kinds import choose_kinds, kind_options
+from headgrid.cli.weight_decay import without_lost_parts
 from headgrid.evaluation.accuracy import Precision
 from headgrid.experiments import (
     DataConfig,
@@ -119,7 +120,8 @@ def parse_experiment(
     request = request_type(kind, chosen)
     parsed = tyro.cli(request, args=words, prog=prog, config=(tyro.conf.AvoidSubcommands,))
     experiment = replace(chosen, model=parsed.model, training=parsed.training, heads=parsed.heads)
-    return experiment if parsed.data == chosen.data else for_data(experiment, parsed.data)
+    experiment = experiment if parsed.data == chosen.data else for_data(experiment, parsed.data)
+    return without_lost_parts(base, experiment)
 
 
 def request_type(kind: type[ExperimentArguments], experiment: Experiment) -> Any:

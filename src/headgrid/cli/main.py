@@ -48,7 +48,10 @@ def _dispatch(words: list[str]) -> int:
         close = difflib.get_close_matches(verb, VERBS, n=1)
         meant = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(VERBS)}"
         raise ValueError(f"there is no verb {verb!r}: {meant}")
-    return import_module(VERBS[verb][0]).main(words[1:])
+    from headgrid.cli.number_options import NUMBERS
+
+    with NUMBERS:
+        return import_module(VERBS[verb][0]).main(words[1:])
 
 
 def usage() -> str:
