@@ -312,6 +312,10 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_written(tmp_path: 
         train_small(folder, SHORT, training_batches=SmallBatches(0))
     with pytest.raises(ValueError, match="warm-up of 100 steps"):
         train_small(folder, replace(SHORT, schedule=Cosine(warmup_steps=100)))
+    with pytest.raises(ValueError, match="without_decay names 'centres'"):
+        train_small(folder, replace(SHORT, optimizer=SGD(without_decay=("centres",))))
+    with pytest.raises(ValueError, match=r"label_smoothing 0\.9"):
+        train_small(folder, replace(SHORT, label_smoothing=0.9))
     assert not folder.exists()
 
 

@@ -23,7 +23,7 @@ from headgrid.training.result import TrainingResult, peak_memory
 from headgrid.training.run_folder import RunFolder
 from headgrid.training.session import Session, Stopped
 from headgrid.training.state import TrainingState
-from headgrid.training.step import Learner, Penalty, deterministic, load_into
+from headgrid.training.step import Learner, Penalty, deterministic, load_into, smoothing_over_all
 from headgrid.training.stops import Diverged, Interrupted, stop_request
 from headgrid.training.writers import Writer
 
@@ -66,7 +66,7 @@ def train(
     """
     processes = processes or Processes()
     progress = progress if progress is not None and processes.is_main else Progress()
-    _check(training_batches, config, seed)
+    _check(model, training_batches, config, seed, num_classes)
     run = RunFolder(folder)
     with ExitStack() as stack:
         request = stack.enter_context(stop_request(processes))
@@ -101,14 +101,19 @@ def train(
             raise
 
 
-def _check(training_batches: Batches, config: TrainingConfig, seed: int) -> None:
+def _check(
+    model: nn.Module, training_batches: Batches, config: TrainingConfig, seed: int, num_classes: int
+) -> None:
+    """What cannot be trained is refused here, before anything is written."""
     if seed < 0:
         raise ValueError(f"the seed must not be negative, but is {seed}")
     if len(training_batches) == 0:
         raise ValueError(
             f"the training images ({training_batches.num_images}) do not fill a batch: use a smaller batch_size"
         )
-    # A warm-up that does not fit into the training shows here, before anything is written.
+    config.optimizer.build(model)  # `without_decay` may name nothing
+    smoothing_over_all(config.label_smoothing, num_classes)
+    # A warm-up may not fit into the training.
     config.schedule.rate_factor(0, config.num_epochs * len(training_batches), len(training_batches))
 
 
