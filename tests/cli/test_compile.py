@@ -78,3 +78,11 @@ def test_mistakes(headgrid: Headgrid, trained: Path, local_model: Path, words: t
     assert ended.out == ""
     assert message in ended.err
     assert not Path("out.safetensors").exists()
+
+
+def test_nothing_is_compiled_twice(headgrid: Headgrid, local_model: Path):
+    words = ("--data", "embedded", "--tolerance", "0.02", "--num-images", "2")
+    assert headgrid("compile", local_model, "compiled.safetensors", *words).code == 0
+    ended = headgrid("compile", "compiled.safetensors", "again.safetensors", *words)
+    assert ended.code == 2
+    assert "compiled.safetensors is compiled already" in ended.err

@@ -67,4 +67,22 @@ def test_nothing_is_replaced_unasked_and_nothing_converted_twice(headgrid: Headg
     assert "exists already" in headgrid("convert", trained, "attention.safetensors").err
     assert headgrid("convert", trained, "attention.safetensors", "--force").code == 0
     ended = headgrid("convert", "attention.safetensors", "again.safetensors")
-    assert "has no convolutions to convert" in ended.err
+    assert "attention.safetensors is converted already" in ended.err
+
+
+def test_a_vision_transformer_that_begins_with_convolutions(headgrid: Headgrid):
+    report_vit = package.create("report-vit", "tiny").eval()
+    save_model(report_vit, "vit.safetensors")
+    ended = headgrid("convert", "vit.safetensors", "attention.safetensors", "--json")
+    assert ended.code == 0, ended.err
+    assert len(json.loads(ended.out)["layers"]) == 5
+    converted = package.load("attention.safetensors")
+    images = torch.randn(2, 3, 32, 32)
+    torch.testing.assert_close(converted(images), report_vit(images), rtol=0, atol=1e-4)
+
+
+def test_a_model_of_attention_alone(headgrid: Headgrid):
+    save_model(package.create("quadratic", "tiny"), "quadratic.safetensors")
+    ended = headgrid("convert", "quadratic.safetensors", "attention.safetensors")
+    assert ended.code == 2
+    assert "quadratic.safetensors has no convolutions to convert: expected a residual network" in ended.err

@@ -56,6 +56,10 @@ def main(arguments: Sequence[str]) -> int:
     check_out(options.out, options.force)
     model = load(options.model)
     config = model.config
+    if isinstance(config, CompiledConfig):
+        raise ValueError(
+            f"{options.model} is compiled already, with the tolerance of that time: compile the original"
+        )
     if not isinstance(model, FullyAttentional) or not isinstance(config, FullyAttentionalConfig):
         raise ValueError(f"{options.model} has no attention to compile: expected an attention-only model")
     data = data_for(options.model, model, options.data, options.data_dir).load()

@@ -12,8 +12,8 @@ from headgrid.cli.data_argument import data_for, some_images
 from headgrid.cli.out_file import check_out
 from headgrid.cli.output import print_json, print_table
 from headgrid.experiments import load, save_model
-from headgrid.models import ConvertedConfig, ResNet, ResNetConfig
-from headgrid.theory import convert_network
+from headgrid.models import ConvertedConfig, ResNetConfig, ViTConfig
+from headgrid.theory import convert_network, convolutions_of
 from headgrid.training import set_num_threads
 
 
@@ -45,8 +45,13 @@ def main(arguments: Sequence[str]) -> int:
     check_out(options.out, options.force)
     model = load(options.model)
     config = model.config
-    if not isinstance(model, ResNet) or not isinstance(config, ResNetConfig):
-        raise ValueError(f"{options.model} has no convolutions to convert: expected a residual network")
+    if isinstance(config, ConvertedConfig):
+        raise ValueError(f"{options.model} is converted already: its convolutions are attention")
+    if not isinstance(config, ResNetConfig | ViTConfig) or not convolutions_of(model):
+        raise ValueError(
+            f"{options.model} has no convolutions to convert: expected a residual network, or a vision transformer "
+            f"that begins with convolutions"
+        )
     images = None
     if options.verify_on is not None:
         data = data_for(options.model, model, options.verify_on, options.data_dir)

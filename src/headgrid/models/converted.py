@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from headgrid.models.resnet import ResNet, ResNetConfig
+from headgrid.models.vit import ViT, ViTConfig
 from headgrid.theory import convert_network
 
 
@@ -10,10 +11,10 @@ from headgrid.theory import convert_network
 class ConvertedConfig:
     """Every convolution of a network as multi-head attention with quadratic encodings."""
 
-    model: ResNetConfig = field(default_factory=ResNetConfig)
-    """The network of convolutions."""
+    model: ResNetConfig | ViTConfig = field(default_factory=ResNetConfig)
+    """The network with convolutions: a residual one, or a vision transformer that begins with some."""
 
-    def build(self) -> ResNet:
+    def build(self) -> ResNet | ViT:
         """The network, converted; its attention computes what its new convolutions would."""
         network = self.model.build()
         convert_network(network, in_place=True)

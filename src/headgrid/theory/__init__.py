@@ -10,7 +10,7 @@ from headgrid.theory.compilation_report import CompilationReport, CompiledLayer,
 from headgrid.theory.compile_model import CompiledModel, compile_model
 from headgrid.theory.conversion_report import ConversionReport, ConvertedLayer, KeptLayer
 from headgrid.theory.convert_convolution import ConvertedConvolution, convert_convolution
-from headgrid.theory.convert_network import ConvertedNetwork, convert_network
+from headgrid.theory.convert_network import ConvertedNetwork, convert_network, convolutions_of
 from headgrid.theory.footprint import Footprint
 from headgrid.theory.head_to_shift import HeadToShift, head_to_shift
 from headgrid.theory.initialize_from_convolution import (
@@ -46,6 +46,7 @@ __all__ = [
     "compile_model",
     "convert_convolution",
     "convert_network",
+    "convolutions_of",
     "exact_sharpness",
     "head_to_shift",
     "initialize_from_convolution",
