@@ -1,6 +1,7 @@
 """Reading the original's checkpoint files, and refusing what is none."""
 
 import pickle
+import warnings
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,16 @@ def test_nothing_in_the_file_is_run(tmp_path: Path, zipped: bool) -> None:
     with pytest.raises(ValueError, match="holds more than tensors and numbers") as raised:
         load_checkpoint(path)
     assert "\n" not in str(raised.value)
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_a_plain_pickle_of_today_is_refused_quietly(tmp_path: Path) -> None:
+    path = write(tmp_path, content())
+    path.write_bytes(pickle.dumps({"model_state_dict": Trap(tmp_path / "sprung")}, protocol=4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="cannot be read as a checkpoint"):
+            load_checkpoint(path)
     assert not (tmp_path / "sprung").exists()
 
 

@@ -1,5 +1,6 @@
 """Files that torch pickled, read without running anything that they contain."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +16,9 @@ def read_checkpoint_file(path: Path, project: str) -> Any:
     Tensors, plain values and numpy's numbers are read, from zip files and from the format that torch wrote before
     it used them; a file that holds any other object is refused.
     """
-    with path.open("rb") as file:
+    with path.open("rb") as file, warnings.catch_warnings():
+        # A pickle that torch did not write is refused if it holds more than plain values; its version says nothing.
+        warnings.filterwarnings("ignore", "Detected pickle protocol")
         try:
             with safe_globals(_numpy_numbers()):
                 return torch.load(file, map_location="cpu", weights_only=True)
