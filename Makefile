@@ -4,21 +4,23 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+FOREIGN_VENV := .venv-foreign
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 # Another package index for torch alone, for example one with its CPU or CUDA builds:
 #   make demo TORCH_INDEX=ADDRESS
 TORCH_INDEX ?=
 
-.PHONY: help demo test test-slow lint format clean
+.PHONY: help demo test test-slow test-foreign lint format clean
 
 help:
 	@echo "make demo       train a small attention model, write a report page and open it (three minutes)"
 	@echo "make test       all quick tests"
 	@echo "make test-slow  the slow ones: demo, compile, many killed and resumed runs"
+	@echo "make test-foreign  models of timm, torchvision and transformers, in $(FOREIGN_VENV)"
 	@echo "make lint       ruff, pyright and the direction of imports"
 	@echo "make format     format the code"
-	@echo "make clean      remove the environment"
+	@echo "make clean      remove the environments"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("headgrid needs Python 3.11 or newer; choose one: make PYTHON=python3.12" \
@@ -36,6 +38,13 @@ $(VENV)/installed-test: $(VENV)/installed
 	@$(PIP_INSTALL) --editable '.[test,quality]'
 	@touch $@
 
+# torchvision asks for the very torch that constraints.txt pins, so that it brings no other one. Where its wheel
+# was built for another build of that torch (with CUDA), headgrid declares the operators that it misses.
+$(VENV)/installed-foreign: $(VENV)/installed
+	@echo "Installing timm, torchvision and transformers ..."
+	@$(PIP_INSTALL) --editable '.[test,timm,hf]'
+	@touch $@
+
 demo: $(VENV)/installed
 	@$(BIN)/headgrid demo
 
@@ -44,6 +53,10 @@ test: $(VENV)/installed-test
 
 test-slow: $(VENV)/installed-test
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto -m slow
+
+test-foreign:
+	@$(MAKE) --no-print-directory VENV=$(FOREIGN_VENV) $(FOREIGN_VENV)/installed-foreign
+	@OMP_NUM_THREADS=1 $(FOREIGN_VENV)/bin/python -m pytest --numprocesses auto -m foreign
 
 lint: $(VENV)/installed-test
 	@$(BIN)/ruff check
@@ -56,4 +69,4 @@ format: $(VENV)/installed-test
 	@$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(FOREIGN_VENV)

@@ -28,7 +28,7 @@ def open_factory(wanted: ModelName, word: str) -> ForeignModel:
     with drawn_with(0):
         original = factory(**wanted.options)
     if not isinstance(original, nn.Module):
-        raise ValueError(f"{wanted.name} gives a {type(original).__name__}: expected an nn.Module")
+        raise ValueError(f"{wanted.name} gives an object of type {type(original).__name__}: expected an nn.Module")
     if isinstance(wanted.weights, WeightsFile):
         load_weights_file(original, wanted.weights, word)
     original.eval()
