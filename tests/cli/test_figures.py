@@ -1,5 +1,6 @@
 """`headgrid figures`: by name, of runs, files and foreign models; what does not apply is said."""
 
+import os
 import sys
 
 import numpy as np
@@ -61,7 +62,7 @@ def test_all_figures_of_a_run(headgrid: Headgrid, quadratic_run, monkeypatch):
     ended = headgrid("figures", quadratic_run, "--formats", "png", "--mean-over", 3, "--query", 9, 20)
     assert ended.code == 0, ended.err
     folder = quadratic_run / "figures"
-    drawn = sorted(path.name for path in folder.iterdir())
+    drawn = {path.name for path in folder.iterdir()}
     of_one_image = {"layer-illustration", "attention-maps", "average-attention", "overlay"}
     expected = [
         f"{name}-image-0.png" if name in of_one_image else f"{name}.png"
@@ -75,7 +76,7 @@ def test_all_figures_of_a_run(headgrid: Headgrid, quadratic_run, monkeypatch):
             "normal-attention-diagram",
         )
     ]
-    assert drawn == sorted([*expected, "centers-animation.gif"])
+    assert {*expected, "centers-animation.gif"} <= drawn
     for path in folder.iterdir():
         assert path.stem in ended.out
         with Image.open(path) as image:
@@ -98,6 +99,21 @@ def test_formats_folders_and_several_runs(headgrid: Headgrid, quadratic_run, tra
         "quadratic/normal-attention-diagram.svg",
     ]  # fmt: skip
     assert "not drawn: normal-attention-diagram: it has no stack of attention layers" in ended.out
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the program is a script")
+def test_animations_are_mp4_too_where_ffmpeg_is_installed(headgrid: Headgrid, quadratic_run, tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "ffmpeg").write_text('#!/bin/sh\nfor last; do :; done\ncat > "$last"\n')
+    (tmp_path / "bin" / "ffmpeg").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    ended = headgrid("figures", quadratic_run, "--only", "centers-animation", "--out", "out")
+    assert ended.code == 0, ended.err
+    assert "centers-animation.gif .mp4" in ended.out
+    with Image.open(tmp_path / "out" / "centers-animation.gif") as animation:
+        columns, rows = animation.size
+    # What the program was given: red, green and blue of each pixel of three frames.
+    assert (tmp_path / "out" / "centers-animation.mp4").stat().st_size == 3 * 3 * rows * columns
 
 
 def test_a_foreign_model_with_a_class_token_and_pictures_of_ones_own(headgrid: Headgrid, tmp_path):
