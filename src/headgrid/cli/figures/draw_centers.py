@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from headgrid.analysis import fitted_centers, measure_attention
+from headgrid.analysis import fitted_centers
 from headgrid.cli.figures.drawing import Drawing, MovingDrawing
 from headgrid.cli.figures.subject import LeftOut, Subject
 from headgrid.figures.centers_animation import centers_animation
@@ -55,9 +55,8 @@ def draw_ellipses(subject: Subject) -> Iterator[Drawing]:
 
 def draw_fitted_ellipses(subject: Subject) -> Iterator[Drawing]:
     views = subject.views(subject.examples[0])  # says why where there is no attention
-    measures = measure_attention(subject.network, subject.batches("fitting ellipses"))
     names = {view.module: view.name for view in views}
-    layers = {names[name]: heads for name, heads in fitted_centers(measures).items()}
+    layers = {names[name]: heads for name, heads in fitted_centers(subject.measures).items()}
     title = f"{subject.title}: fitted to the attention on {subject.num_images} images"
     yield Drawing("fitted-ellipses", ellipses(layers, title))
 

@@ -16,6 +16,15 @@ from headgrid.cli.figures.draw_maps import (
     draw_layer_illustration,
     draw_mean_attention_maps,
 )
+from headgrid.cli.figures.draw_measures import (
+    draw_content_dependence,
+    draw_head_shapes,
+    draw_head_similarity,
+    draw_kernel_covers,
+    draw_locality,
+    draw_rollout,
+    draw_shift_distributions,
+)
 from headgrid.cli.figures.draw_overlays import (
     draw_class_token_grid,
     draw_class_token_overlay,
@@ -42,4 +51,11 @@ DRAWINGS: dict[str, Draw] = {
     "overlay-grid": draw_overlay_grid,
     "class-token-overlay": draw_class_token_overlay,
     "class-token-grid": draw_class_token_grid,
+    "rollout": draw_rollout,
+    "shift-distributions": draw_shift_distributions,
+    "locality": draw_locality,
+    "content-dependence": draw_content_dependence,
+    "kernel-covers": draw_kernel_covers,
+    "head-similarity": draw_head_similarity,
+    "head-shapes": draw_head_shapes,
 }

@@ -63,6 +63,13 @@ FIGURES = {
     "overlay-grid": FigureKind("the same of several images, as a mean over the heads"),
     "class-token-overlay": FigureKind("what the class token looks at, laid over the image"),
     "class-token-grid": FigureKind("the same of several images, as a mean over the heads"),
+    "rollout": FigureKind("what a pixel, or the class token, has looked at through all layers so far"),
+    "shift-distributions": FigureKind("the attention of each head by shift, over all query pixels and images"),
+    "locality": FigureKind("how far the heads of each layer look, and at how many pixels"),
+    "content-dependence": FigureKind("how much the heads of each layer look at the image, and at positions"),
+    "kernel-covers": FigureKind("the heads of each layer, assigned to the elements of a kernel"),
+    "head-similarity": FigureKind("how alike the heads of each layer look, head by head"),
+    "head-shapes": FigureKind("how wide and how thin Gaussian heads are, and which are degenerate"),
 }
 """Name -> kind, in the order in which they are drawn."""
 

@@ -5,13 +5,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float
 from numpy import ndarray
 from torch import Tensor, nn
 
-from headgrid.analysis import HeadCenters, centers_of_row, head_centers, head_order
+from headgrid.analysis import (
+    AttentionMeasures,
+    HeadCenters,
+    centers_of_row,
+    head_centers,
+    head_order,
+    measure_attention,
+)
 from headgrid.cli.data_argument import final_split
 from headgrid.cli.figures.example import Example, example_of_data, example_of_file, spread_over
 from headgrid.cli.figures.layer_view import LayerView, views_of
@@ -24,6 +32,8 @@ from headgrid.interop.foreign_model import ForeignModel, is_foreign_name
 from headgrid.models import ResNet
 from headgrid.stacks import Hierarchical, Plain, SharedWeights
 from headgrid.training import RunFolder
+
+Of = TypeVar("Of")
 
 NUM_GRID_IMAGES = 4
 """Images of a grid where none are chosen; figures of one image show the first."""
@@ -110,19 +120,19 @@ class Subject:
         rows = {row["epoch"]: centers_of_row(row) for row in ([] if self.run is None else self.run.centers())}
         if not any(rows.values()):
             raise LeftOut("only runs of models with quadratic scores have head centres over the epochs")
-        return {epoch: self._named(layers) for epoch, layers in rows.items()}
+        return {epoch: self.named(layers) for epoch, layers in rows.items()}
 
     def last_centers(self) -> dict[str, HeadCenters]:
         """Those of the weights that validation chose, by the layers' names in figures."""
         layers = head_centers(self.network)
         if not layers:
             raise LeftOut("only quadratic scores have head centres")
-        return self._named(
+        return self.named(
             {name: HeadCenters(of.centers.cpu(), of.inverse_covariances.cpu()) for name, of in layers.items()}
         )
 
-    def _named(self, layers: dict[str, HeadCenters]) -> dict[str, HeadCenters]:
-        """Layers that pruning has left without heads have no centres, but count."""
+    def named(self, layers: dict[str, Of]) -> dict[str, Of]:
+        """By the layers' names in figures. Layers that pruning has left without heads are missing, but count."""
         if isinstance(self.stack, Hierarchical) and isinstance(self.stack.weights, SharedWeights):
             (heads,) = layers.values()
             return {"all layers": heads}
@@ -199,6 +209,11 @@ class Subject:
         if not 1 <= self.choices.layer <= num_layers:
             raise ValueError(f"--layer {self.choices.layer}: {self.word} has the layers 1 to {num_layers}")
         return self.choices.layer - 1
+
+    @cached_property
+    def measures(self) -> AttentionMeasures:
+        """What the heads do on the images that means are taken over."""
+        return measure_attention(self.network, self.batches("measuring heads"))
 
     @property
     def num_images(self) -> int:
