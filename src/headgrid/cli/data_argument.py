@@ -73,4 +73,6 @@ def _named(name: str, current: DataConfig, image_size: tuple[int, int]) -> DataC
     folder = Path(name).expanduser()
     if not folder.is_dir():
         raise ValueError(f"--data {name}: there is no such folder and no such data set: {suggestion(name, DATA)}")
+    if isinstance(current, ImageFolder):
+        return replace(current, directory=folder, image_size=image_size)
     return ImageFolder(folder, image_size=image_size)

@@ -8,6 +8,7 @@ from headgrid.data.augmentation import CropAndFlip, NoAugmentation
 from headgrid.data.cifar_files import load_cifar
 from headgrid.data.cifar_releases import CIFAR_10, CIFAR_100
 from headgrid.data.dataset import Dataset
+from headgrid.data.equalization import Equalization, NoEqualization
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class Cifar10:
     """Training images put aside for choosing models, evenly from all classes."""
     augmentation: CropAndFlip | NoAugmentation = field(default_factory=CropAndFlip)
     """Random changes of the training images."""
+    equalization: Equalization = field(default_factory=NoEqualization)
+    """What is done to the histogram of every image, before everything else."""
     split_seed: int = 0
     """Seed that says which training images are put aside."""
 
@@ -30,9 +33,10 @@ class Cifar10:
     image_size: ClassVar[tuple[int, int]] = (32, 32)
 
     def load(self) -> Dataset:
-        return load_cifar(
+        data = load_cifar(
             CIFAR_10, self.name, self.directory, self.num_validation, self.augmentation, self.split_seed
         )
+        return data.equalized(self.equalization)
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,8 @@ class Cifar100:
     """Training images put aside for choosing models, evenly from all classes."""
     augmentation: CropAndFlip | NoAugmentation = field(default_factory=CropAndFlip)
     """Random changes of the training images."""
+    equalization: Equalization = field(default_factory=NoEqualization)
+    """What is done to the histogram of every image, before everything else."""
     split_seed: int = 0
     """Seed that says which training images are put aside."""
 
@@ -55,6 +61,7 @@ class Cifar100:
     image_size: ClassVar[tuple[int, int]] = (32, 32)
 
     def load(self) -> Dataset:
-        return load_cifar(
+        data = load_cifar(
             CIFAR_100, self.name, self.directory, self.num_validation, self.augmentation, self.split_seed
         )
+        return data.equalized(self.equalization)

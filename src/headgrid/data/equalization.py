@@ -9,6 +9,8 @@ crop-and-flip and the normalisation, for training and evaluation alike.
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import UInt8
+from torch import Tensor
 
 from headgrid.axes import ByteImages
 
@@ -71,7 +73,7 @@ def equalize(images: ByteImages) -> ByteImages:
     return table.gather(2, levels).to(torch.uint8).view_as(images)
 
 
-def luminance(images: ByteImages) -> ByteImages:
+def luminance(images: ByteImages) -> UInt8[Tensor, "b 1 h w"]:
     """The brightness of each pixel, one channel; of grey images, the image itself."""
     if images.shape[1] == 1:
         return images

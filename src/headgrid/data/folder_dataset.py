@@ -12,6 +12,7 @@ from headgrid.axes import Images, Labels
 from headgrid.data.augmentation import CropAndFlip, NoAugmentation, RandomResizedCropAndFlip
 from headgrid.data.batch_plan import BatchPlan, PlannedBatch, ShuffledOrder, evaluation_plan
 from headgrid.data.dataset import Dataset, Normalization, Split
+from headgrid.data.equalization import Equalization
 from headgrid.data.folder_index import FolderIndex
 from headgrid.data.image_decoding import (
     Decoder,
@@ -98,6 +99,7 @@ class FolderDataset(Dataset):
         normalization: Normalization,
         augmentation: RandomResizedCropAndFlip | CropAndFlip | NoAugmentation,
         evaluation_view: ResizeAndCenterCrop,
+        equalization: Equalization,
         splits: dict[Split, FolderIndex],
         num_workers: int,
     ) -> None:
@@ -108,6 +110,7 @@ class FolderDataset(Dataset):
         self.normalization = normalization
         self.augmentation = augmentation
         self.evaluation_view = evaluation_view
+        self.equalization = equalization
         self.splits = splits
         self.num_images = {split: len(data.files) for split, data in splits.items()}
         self.num_workers = num_workers
@@ -146,7 +149,7 @@ class FolderDataset(Dataset):
         return FolderBatches(
             self.splits[split],
             plan,
-            Decoder(self.image_size, view),
+            Decoder(self.image_size, view, self.equalization),
             augmentation,
             self.normalization,
             torch.device(device),

@@ -11,6 +11,7 @@ from torch.utils.data import Dataset
 
 from headgrid.axes import ByteImages
 from headgrid.data.augmentation import RandomResizedCropAndFlip
+from headgrid.data.equalization import Equalization
 
 DRAFT_MARGIN = 2.0
 """A JPEG is decoded at a half, a quarter or an eighth of its size where it stays this many times too large."""
@@ -80,9 +81,12 @@ class Unreadable(NamedTuple):
 class Decoder(Dataset[ByteImages | Unreadable]):
     """Decodes the requests that are its keys."""
 
-    def __init__(self, image_size: tuple[int, int], view: ResizeAndCenterCrop | RandomWindow) -> None:
+    def __init__(
+        self, image_size: tuple[int, int], view: ResizeAndCenterCrop | RandomWindow, equalization: Equalization
+    ) -> None:
         self.image_size = image_size
         self.view = view
+        self.equalization = equalization
 
     def __getitem__(self, index: DecodeRequest) -> ByteImages | Unreadable:
         images = np.empty((len(index.files), *self.image_size, 3), dtype=np.uint8)
@@ -94,4 +98,4 @@ class Decoder(Dataset[ByteImages | Unreadable]):
                 return Unreadable(
                     f"{file} cannot be read as an image ({type(error).__name__}: {error}); replace or remove it"
                 )
-        return torch.from_numpy(images).permute(0, 3, 1, 2).contiguous()
+        return self.equalization.apply(torch.from_numpy(images).permute(0, 3, 1, 2).contiguous())

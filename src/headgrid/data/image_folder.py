@@ -8,6 +8,7 @@ from typing import ClassVar
 from headgrid.data.augmentation import CropAndFlip, NoAugmentation, RandomResizedCropAndFlip
 from headgrid.data.data_folders import data_folders
 from headgrid.data.dataset import Dataset, Normalization
+from headgrid.data.equalization import Equalization, NoEqualization
 from headgrid.data.folder_dataset import FolderDataset
 from headgrid.data.folder_index import FolderIndex, class_folders, read_index
 from headgrid.data.image_decoding import ResizeAndCenterCrop
@@ -33,6 +34,8 @@ class ImageFolder:
         default_factory=RandomResizedCropAndFlip
     )
     """Random changes of the training images."""
+    equalization: Equalization = field(default_factory=NoEqualization)
+    """What is done to the histogram of every image, when it has been brought to its size."""
     crop_fraction: float = 0.875
     """What evaluation sees of the shorter side: image_size is cut out after a resize to image_size / this."""
     validation_fraction: float = 0.1
@@ -92,6 +95,7 @@ class ImageFolder:
             IMAGENET,
             self.augmentation,
             ResizeAndCenterCrop(self.crop_fraction),
+            self.equalization,
             {"train": train, "validation": validation, "test": test or train.select(train.labels[:0])},
             _default_num_workers() if self.num_workers is None else self.num_workers,
         )

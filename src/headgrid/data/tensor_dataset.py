@@ -11,6 +11,7 @@ from headgrid.axes import ByteImages, Images, Labels
 from headgrid.data.augmentation import CropAndFlip, NoAugmentation
 from headgrid.data.batch_plan import BatchPlan, PlannedBatch, ShuffledOrder, evaluation_plan
 from headgrid.data.dataset import Dataset, Normalization, Split
+from headgrid.data.equalization import Equalization
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,15 @@ class TensorDataset(Dataset):
         self.check_not_empty(split)
         plan = evaluation_plan(self.splits[split].labels, batch_size, sample)
         return TensorBatches(self._data(split, device), plan, NoAugmentation(), self.normalization)
+
+    def equalized(self, equalization: Equalization) -> "TensorDataset":
+        """The same images with their histograms equalised."""
+        train, validation, test = (
+            LabelledImages(equalization.apply(data.images), data.labels) for data in self.splits.values()
+        )
+        return TensorDataset(
+            self.name, self.class_names, self.normalization, self.augmentation, train, validation, test
+        )
 
     def _data(self, split: Split, device: str | torch.device) -> LabelledImages:
         """A split is copied to a device once."""
