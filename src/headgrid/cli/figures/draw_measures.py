@@ -16,6 +16,7 @@ from headgrid.figures.head_shapes import head_shapes
 from headgrid.figures.head_similarity import head_similarity
 from headgrid.figures.heads_by_layer import HeadQuantity, heads_by_layer
 from headgrid.figures.kernel_covers import ShownCover, kernel_covers
+from headgrid.figures.map_grid import QueryImage
 from headgrid.figures.overlay import OverlaidMap, OverlayRow, overlay_grid
 from headgrid.figures.shift_distributions import shift_distributions as distributions_figure
 
