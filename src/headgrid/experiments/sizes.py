@@ -44,7 +44,10 @@ class Reduction:
     rate_factor: float
     """What the learning rate of attention models is multiplied by: a short run cannot warm up for long."""
     largest_batch: int
-    """Larger batches are cut to this, and their rate in proportion: a short run needs its steps."""
+    """Larger batches are cut to this: a short run needs its steps."""
+    batch_exponent: float
+    """A batch that is cut to a part of its size takes the rate times that part to this power: 1 is in proportion,
+    and 0 leaves the rate alone, for runs of so few steps that each has to go far."""
     resnet_width: int
     resnet_blocks_per_stage: tuple[int, ...]
     bottleneck_width: int
@@ -66,6 +69,7 @@ LAPTOP = Reduction(
     pixel_concatenation=4,
     rate_factor=0.3,
     largest_batch=100,
+    batch_exponent=1.0,
     resnet_width=32,
     resnet_blocks_per_stage=(1, 1, 1, 1),
     bottleneck_width=8,
@@ -82,13 +86,14 @@ TINY = Reduction(
     pixel_concatenation=4,
     rate_factor=1.0,
     largest_batch=100,
+    batch_exponent=0.0,
     resnet_width=8,
     resnet_blocks_per_stage=(1, 1, 1),
     bottleneck_width=8,
-    san_width_divisor=16,
+    san_width_divisor=4,
     san_stages=3,
     num_epochs=4,
-    num_content_epochs=4,
+    num_content_epochs=8,
     num_folder_epochs=4,
 )
 
@@ -151,7 +156,7 @@ def _rate_factor(experiment: Experiment, to: Reduction) -> float:
         return float(to.san_width_divisor)  # the narrower a network, the larger the steps of Adam that it takes
     if isinstance(model, ViTConfig) and isinstance(training.optimizer, AdamW):
         return 1.0  # as much as the narrower network asks for, its smaller batches take back
-    factor = min(1.0, to.largest_batch / training.batch_size)
+    factor = min(1.0, to.largest_batch / training.batch_size) ** to.batch_exponent
     return factor * to.rate_factor if isinstance(model, FullyAttentionalConfig) else factor
 
 
