@@ -14,13 +14,13 @@ TORCH_INDEX ?=
 .PHONY: help demo test test-slow test-foreign lint format clean
 
 help:
-	@echo "make demo       train a small attention model, write a report page and open it (three minutes)"
-	@echo "make test       all quick tests"
-	@echo "make test-slow  the slow ones: demo, compile, many killed and resumed runs"
-	@echo "make test-foreign  models of timm, torchvision and transformers, in $(FOREIGN_VENV)"
-	@echo "make lint       ruff, pyright and the direction of imports"
-	@echo "make format     format the code"
-	@echo "make clean      remove the environments"
+	@echo "make demo          train a small attention model, write a report page and open it (three minutes)"
+	@echo "make test          all quick tests"
+	@echo "make test-slow     the slow ones: demo, compile, many killed and resumed runs"
+	@echo "make test-foreign  beside models of timm, torchvision and transformers, in an environment of its own"
+	@echo "make lint          ruff, pyright and the direction of imports"
+	@echo "make format        format the code"
+	@echo "make clean         remove the environments"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("headgrid needs Python 3.11 or newer; choose one: make PYTHON=python3.12" \

@@ -1,7 +1,6 @@
 """The records of our own models, against what their layers hand back and against footprints, pixel by pixel."""
 
 import copy
-import gc
 import math
 import weakref
 
@@ -165,7 +164,6 @@ def test_batches_stream():
 
     def batches():
         for seed in range(4):
-            gc.collect()
             at_start.append(sum(map_() is not None for map_ in alive))
             images = torch.randn(3, 3, 8, 12, generator=torch.Generator().manual_seed(seed))
             yield (images, torch.zeros(3)) if seed % 2 else images
