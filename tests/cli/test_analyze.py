@@ -179,7 +179,10 @@ def test_the_grid_of_somebody_elses_tokens(somebody: Headgrid):
         (("module:somebodys_models.make_vit",), "does not say what it was trained on: name the images with --data"),
         (("module:somebodys_models.make_it", "--data", "embedded"), "has no function or class 'make_it'"),
         (("module:somebodys_models.make_vit,path=4", "--data", "embedded"), "cannot be called with path=4"),
-        (("module:somebodys_models.make_dictionary", "--data", "embedded"), "gives an object of type dict: expected an nn.Module"),
+        (
+            ("module:somebodys_models.make_dictionary", "--data", "embedded"),
+            "gives an object of type dict: expected an nn.Module",
+        ),
         (("module:nobodys_models.make", "--data", "embedded"), "there is no Python module nobodys_models"),
         (("module:somebodys_models.make_vit,patch=64", "--data", "embedded"), "cannot take the images of embedded"),
         (("module:somebodys_models.make_convolutional", "--data", "embedded"), "it calls neither"),
