@@ -1,9 +1,11 @@
+import random
 from dataclasses import replace
 
 import pytest
 import torch
 from vector_attention_loops import pairwise_loop
 
+from footprint_loops import random_footprint
 from headgrid.attention import (
     AbsolutePosition,
     AllDifferent,
@@ -74,6 +76,33 @@ def test_agrees_with_scalar_loops(config, training):
     gradients = _gradients(layer, output, pixels)
     for record in (False, True):
         # Another copy, for in training every pass moves the running statistics.
+        layer = _layer(config, training=training)
+        attended = layer(pixels, record=record)
+        torch.testing.assert_close(attended.values, output)
+        torch.testing.assert_close(_gradients(layer, attended.values, pixels), gradients)
+        if record:
+            torch.testing.assert_close(attended.weights, weights)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_layers_agree_with_scalar_loops(seed):
+    """Relation, position, transformations, footprint, stride, dilation, padding and map, all drawn."""
+    chance = random.Random(seed)
+    footprint, grid = random_footprint(seed)
+    config = PairwiseAttentionConfig(
+        footprint,
+        chance.choice(TRANSFORMATIONS),
+        GammaConfig(chance.choice((1, 2, 2, 3)), hidden_dim=chance.choice((None, 4))),
+        sharing=chance.choice((1, 2, 3, 6)),
+        relation=chance.choice(RELATIONS),
+        position=chance.choice(POSITIONS),
+    )
+    training = chance.random() < 0.5
+    pixels = torch.randn(2, min(grid[0], 4), min(grid[1], 5), 5, dtype=torch.float64, requires_grad=True)
+    layer = _layer(config, training=training)
+    output, weights = pairwise_loop(layer, pixels)
+    gradients = _gradients(layer, output, pixels)
+    for record in (False, True):
         layer = _layer(config, training=training)
         attended = layer(pixels, record=record)
         torch.testing.assert_close(attended.values, output)

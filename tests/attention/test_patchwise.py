@@ -1,10 +1,13 @@
+import random
 from dataclasses import replace
 
 import pytest
 import torch
 from vector_attention_loops import patchwise_loop
 
+from footprint_loops import random_footprint
 from headgrid.attention import (
+    AllDifferent,
     AllShared,
     CliqueProduct,
     GammaConfig,
@@ -60,6 +63,35 @@ def _gradients(layer, output, pixels):
 def test_agrees_with_scalar_loops(config, training):
     layer = _layer(config, training)
     pixels = torch.randn(2, 3, 4, 5, dtype=torch.float64, requires_grad=True)
+    output, weights = patchwise_loop(layer, pixels)
+    gradients = _gradients(layer, output, pixels)
+    for record in (False, True):
+        layer = _layer(config, training)
+        attended = layer(pixels, record=record)
+        torch.testing.assert_close(attended.values, output)
+        torch.testing.assert_close(_gradients(layer, attended.values, pixels), gradients)
+        if record:
+            torch.testing.assert_close(attended.weights, weights)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_layers_agree_with_scalar_loops(seed):
+    """Relation, transformations, footprint, stride, dilation, padding and map, all drawn."""
+    chance = random.Random(seed)
+    footprint, grid = random_footprint(seed)
+    relation = chance.choice((StarProduct(), CliqueProduct(), PatchConcatenation()))
+    if isinstance(relation, CliqueProduct):  # K^4 products for each pixel, one at a time
+        footprint = replace(footprint, size=min(footprint.size, 3))
+    config = PatchwiseAttentionConfig(
+        footprint,
+        chance.choice((AllDifferent(), SharedPhiPsi(), AllShared())),
+        GammaConfig(chance.choice((1, 2, 2, 3)), hidden_dim=chance.choice((None, 4))),
+        sharing=chance.choice((1, 2, 3, 6)),
+        relation=relation,
+    )
+    training = chance.random() < 0.5
+    pixels = torch.randn(2, min(grid[0], 4), min(grid[1], 5), 5, dtype=torch.float64, requires_grad=True)
+    layer = _layer(config, training)
     output, weights = patchwise_loop(layer, pixels)
     gradients = _gradients(layer, output, pixels)
     for record in (False, True):

@@ -1,3 +1,4 @@
+import random
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,54 @@ def test_operators_follow_the_official_formulas(config):
     assert not ours.training
     torch.testing.assert_close(ours(maps), expected)
     torch.testing.assert_close(ours(maps, record=True)[0], expected)
+
+
+@pytest.mark.parametrize("seed", range(24))
+@torch.no_grad()
+def test_random_operators_follow_the_official_formulas(seed):
+    """All that may be chosen of an operator, on maps of odd and even sizes that its padding can mirror once."""
+    chance = random.Random(seed)
+    kind, kernel = chance.choice(("pairwise", "patchwise")), chance.choice((1, 3, 5, 7, 9, 11))
+    stride, dilation = chance.choice((1, 1, 2, 3)), chance.choice((1, 1, 2, 3))
+    share, groups = chance.choice((1, 2, 4, 8)), chance.choice((1, 2, 3))
+    dim, relation, value = chance.randint(3, 20), chance.randint(1, 6), share * groups
+    reach = dilation * (kernel // 2)
+    height = reach + chance.randint(1, 6)
+    width = height + chance.randint(1, 5)
+    torch.manual_seed(seed)
+    state = random_state(operator_shapes(kind, dim, relation, value, share, kernel))
+    maps = torch.randn(chance.randint(1, 3), dim, height, width, dtype=torch.float64)
+    expected = operator(state, maps, kind, kernel, stride, dilation)
+    config = {
+        "kind": kind, "kernel_size": kernel, "stride": stride, "dilation": dilation,
+        "in_planes": dim, "rel_planes": relation, "out_planes": value, "share_planes": share,
+    }  # fmt: skip
+    ours = translate_operator(state, config)
+    torch.testing.assert_close(ours(maps), expected)
+    torch.testing.assert_close(ours(maps, record=True)[0], expected)
+    single = ours.float()(maps.float())
+    assert (single - expected).abs().max() < 1e-4 * max(1.0, expected.abs().max().item())
+
+
+@pytest.mark.parametrize("seed", range(8))
+@torch.no_grad()
+def test_random_networks_follow_the_official_formulas(seed):
+    """Images of odd sizes, whose last row or column max pooling leaves out."""
+    chance = random.Random(seed)
+    num_stages = chance.choice((1, 2, 2, 3))
+    config = {
+        "kind": chance.choice(("pairwise", "patchwise")),
+        "layers": [chance.choice((1, 1, 2)) for _ in range(num_stages)],
+        "kernels": [chance.choice((3, 5, 7)) for _ in range(num_stages)],
+        "num_classes": chance.randint(2, 9),
+    }
+    # The official code mirrors once: no footprint may reach farther than the map is long.
+    smallest = max((kernel // 2 + 1) * 2 ** (stage + 1) for stage, kernel in enumerate(config["kernels"]))
+    images = torch.randn(2, 3, smallest + chance.randint(0, 5), smallest + chance.randint(6, 11)).double()
+    torch.manual_seed(seed)
+    state = random_state(network_shapes(**config))
+    expected = network(state, images, config["kind"], config["layers"], config["kernels"])
+    torch.testing.assert_close(translate(state, config)(images), expected)
 
 
 @pytest.mark.parametrize("config", NETWORKS, ids=lambda config: config["kind"])
