@@ -1,6 +1,8 @@
 """`headgrid completion`"""
 
+import io
 from collections.abc import Sequence
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
@@ -25,11 +27,29 @@ class Arguments:
     """The shell that reads the script."""
 
 
+OR_FILES = {
+    "bash": """
+_headgrid_or_files() {
+  _tyro_headgrid "$@"
+  [[ -n "${COMPREPLY[*]}" ]] || COMPREPLY=()
+}
+complete -o default -F _headgrid_or_files headgrid
+""",
+    "zsh": """
+(( compstate[nmatches] )) || _files
+""",
+}
+"""What is added to tyro's scripts: names of files, where it has nothing to offer (runs and files of weights)."""
+
+
 def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(Arguments, args=arguments, prog="headgrid completion")
     command = _choice({verb: _options(import_module(module).Arguments) for verb, (module, _) in VERBS.items()})
     configuration = (tyro.conf.AvoidSubcommands,)
-    tyro.cli(command, prog="headgrid", args=("--tyro-print-completion", options.shell), config=configuration)
+    script = io.StringIO()
+    with redirect_stdout(script), suppress(SystemExit):
+        tyro.cli(command, prog="headgrid", args=("--tyro-print-completion", options.shell), config=configuration)
+    print(script.getvalue().rstrip("\n") + "\n" + OR_FILES.get(options.shell, ""), end="")
     return 0
 
 
