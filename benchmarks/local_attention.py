@@ -14,6 +14,7 @@ peak memory at most a fifth.
 """
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -29,6 +30,7 @@ from rich.table import Table
 from torch import Tensor
 
 from headgrid.attention import PairwiseAttentionConfig, PatchwiseAttentionConfig
+from headgrid.cli.errors import guarded
 from headgrid.cli.output import console_for_tables
 from headgrid.ops import Footprint, explicit_vector_aggregation, neighbours, vector_aggregation
 
@@ -176,6 +178,8 @@ def parse_shape(text: str) -> tuple[int, int, int, int, int]:
     if len(sizes) != 5 or not all(size.isdecimal() and int(size) > 0 for size in sizes):
         raise ValueError(f"a shape is BATCH,HEIGHT,WIDTH,CHANNELS,GROUPS, such as 4,56,56,64,8; got {text!r}")
     batch, height, width, channels, groups = map(int, sizes)
+    if channels % groups:
+        raise ValueError(f"{channels} channels cannot share the weights of {groups} groups evenly: got {text!r}")
     return batch, height, width, channels, groups
 
 
@@ -242,5 +246,10 @@ def main(
         print_table(costs)
 
 
-if __name__ == "__main__":
+def command() -> int:
     tyro.cli(main)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(guarded(command))
