@@ -31,6 +31,20 @@ def test_a_table_of_all_that_names_its_convention(headgrid: Headgrid):
     assert "Multiply-adds of one image" in ended.out
 
 
+def test_the_flops_of_the_san_paper_beside_those_of_all(headgrid: Headgrid):
+    names = ("san10-pairwise", "resnet26", "quadratic", "resnet18")
+    costs = json.loads(headgrid("cost", *names, "--json").out)
+    assert [cost["san_paper_flops"] and round(cost["san_paper_flops"] / 1e9, 3) for cost in costs] == [
+        2.155, 2.361, None, None,
+    ]  # fmt: skip
+    out = headgrid("cost", *names).out
+    assert [line.split() for line in out.splitlines() if line.endswith(" G")][-2:] == [
+        ["san10-pairwise", "2.155", "G"],
+        ["resnet26", "2.361", "G"],
+    ]
+    assert "the SAN paper" not in headgrid("cost", "quadratic").out
+
+
 def test_misspelt_presets(headgrid: Headgrid):
     assert headgrid("cost", "quadratc") == (
         2,

@@ -8,11 +8,17 @@ import tyro
 
 from headgrid.cli.output import print_json, print_table
 from headgrid.evaluation.complexity import Cost, model_cost
-from headgrid.experiments import PRESETS, Size, make_experiment
+from headgrid.evaluation.published_flops import published_flops
+from headgrid.experiments import PRESETS, ModelConfig, Size, make_experiment
+from headgrid.models import BottleneckConfig, ResNetConfig, SANConfig
+from headgrid.stacks import Plain
 
 CONVENTION = """\
-Multiply-adds of one image in eval mode, each counted once; the papers' FLOPs are twice those of linear layers.
+Multiply-adds of one image in eval mode, each counted once; Cordonnier et al. print twice those of linear layers.
 Attention maps: scores, and explicit N x N maps applied. Executed: what really runs, with exact shortcuts."""
+
+SAN_CONVENTION = """\
+Multiply-adds once, and what biases of convolutions, norms, ReLUs, poolings and relations cost besides."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +36,14 @@ class Arguments:
 def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(Arguments, args=arguments, prog="headgrid cost")
     costs = {name: cost_of(name, options.size) for name in options.presets or PRESETS}
+    flops = {name: san_flops_of(name, options.size) for name in costs}
     if options.json:
-        print_json([{"preset": name, "size": options.size, **asdict(cost)} for name, cost in costs.items()])
+        print_json(
+            [
+                {"preset": name, "size": options.size, **asdict(cost), "san_paper_flops": flops[name]}
+                for name, cost in costs.items()
+            ]
+        )
         return 0
     print_table(
         ("preset", "parameters", "unused", "multiply-adds", "linear layers", "attention maps", "executed"),
@@ -46,6 +58,10 @@ def main(arguments: Sequence[str]) -> int:
         ],
         CONVENTION,
     )
+    counted = [(name, f"{count / 1e9:.3f} G") for name, count in flops.items() if count is not None]
+    if counted:
+        print()
+        print_table(("preset", "FLOPs of the SAN paper"), counted, SAN_CONVENTION)
     return 0
 
 
@@ -55,3 +71,19 @@ def cost_of(name: str, size: Size) -> Cost:
     with torch.device("meta"):
         model = config.build()
     return model_cost(model, config.image_size, config.num_channels)
+
+
+def san_flops_of(name: str, size: Size) -> int | None:
+    """The FLOPs that the SAN paper would print of a preset; none for networks of other kinds than it compares."""
+    config = make_experiment(name, size).model
+    if not _is_compared(config):
+        return None
+    with torch.device("meta"):
+        return published_flops(config.build(), config.image_size)  # type: ignore[arg-type]
+
+
+def _is_compared(config: ModelConfig) -> bool:
+    match config:
+        case SANConfig(stack=Plain()) | ResNetConfig(block=BottleneckConfig()):
+            return True
+    return False
