@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from headgrid.cli.train import _resume_hint
 from headgrid.experiments import read_experiment
 from headgrid.training import RunFolder
 
@@ -131,3 +132,10 @@ def test_two_processes(tmp_path: Path):
     )
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout)["num_processes"] == 2
+
+
+def test_how_to_go_on_names_the_number_of_processes():
+    assert _resume_hint(Path("a b"), 1) == "To go on: headgrid train --run 'a b' --resume"
+    assert _resume_hint(Path("a"), 4).endswith(
+        "in as many processes: torchrun --nproc-per-node 4 -m headgrid -- train --run a --resume"
+    )

@@ -74,7 +74,8 @@ def main(arguments: Sequence[str]) -> int:
     first = parse_first(Arguments, arguments, PROG)
     experiment = parse_experiment(Arguments, arguments, _base(first), PROG)
     folder = RUNS / experiment.title if first.run is None else first.run
-    is_main = processes_from_environment().is_main
+    processes = processes_from_environment()
+    is_main = processes.is_main
     if is_main and not first.resume and folder.is_dir() and any(folder.iterdir()):
         raise ValueError(
             f"the run folder {folder} is not empty: add --resume to go on with the run in it, "
@@ -90,11 +91,18 @@ def main(arguments: Sequence[str]) -> int:
         writers=_writers(first),
         progress=choose_progress(),
         repeats=None if first.config is None else first.config.parent,
-        resume_hint=f"To go on: headgrid train --run {shlex.quote(str(folder))} --resume",
+        resume_hint=_resume_hint(folder, processes.num_processes),
     )
     if is_main:
         _print(experiment, folder, result, first.json)
     return 0
+
+
+def _resume_hint(folder: Path, num_processes: int) -> str:
+    words = f"train --run {shlex.quote(str(folder))} --resume"
+    if num_processes == 1:
+        return f"To go on: headgrid {words}"
+    return f"To go on, in as many processes: torchrun --nproc-per-node {num_processes} -m headgrid -- {words}"
 
 
 def _base(options: Arguments) -> Experiment:
