@@ -6,12 +6,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from headgrid.data import NoAugmentation, Normalization
+from headgrid.data import Embedded, NoAugmentation, Normalization
 from headgrid.data.dataset import Batches
 from headgrid.data.tensor_dataset import LabelledImages, TensorDataset
 from headgrid.evaluation.adversarial import PGD, LeastLikelyTarget, RandomTarget, from_pixels
 from headgrid.evaluation.robustness import Robustness, num_passes, robustness
 from headgrid.evaluation.rotation import ROTATIONS, Rotation, UpsideDown
+from headgrid.experiments import make_experiment
 
 NORMALIZATION = Normalization((0.5, 0.4, 0.3), (0.2, 0.25, 0.3))
 NUM_IMAGES, NUM_CLASSES = 30, 7
@@ -155,6 +156,19 @@ def test_a_model_whose_every_answer_is_wrong_has_no_rate_of_success():
     assert found.unchanged.accuracy == 0
     assert found.outcomes[0].success_rate is None
     assert found.outcomes[0].drop == 0
+
+
+KINDS = ("quadratic", "learned-content", "vit-cifar", "san10-pairwise", "report-san-patchwise-hierarchical")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_model_can_be_attacked(name: str):
+    data = Embedded(num_train=10, num_validation=0, num_test=6).load()
+    torch.manual_seed(0)
+    model = make_experiment(name, "tiny").model.build()
+    attack = PGD(epsilon=0.05, step_size=0.02, num_steps=2)
+    found = robustness(model, data.evaluation_batches("test", 6), 10, data.normalization, (attack,))
+    assert found.outcomes[0].evaluation.loss > found.unchanged.loss
 
 
 def test_five_classes_have_no_top_5():

@@ -209,7 +209,7 @@ MAPPING_DEPTH = Ablation(
 )
 
 # The paper's width is that of phi for pairwise attention, and the number of weights of a position for patchwise.
-# The latter is 1 in the first stage of size laptop and everywhere in size tiny; half of that counts as 1, too.
+# The latter is 1 in the first stage of sizes laptop and tiny; half of that counts as 1, too.
 MAPPING_WIDTH = Ablation(
     name="mapping-width",
     varies="the width between the layers of the mapping gamma",
