@@ -12,6 +12,7 @@ from headgrid.data import Cifar10, CropAndFlip
 from headgrid.experiments import PRESETS, find_preset, make_experiment
 from headgrid.layers import LearnedClassTokenConfig, RandomClassTokenConfig
 from headgrid.models import AsPublished, Corrected, FullyAttentionalConfig, HierarchicalSANConfig, ViTConfig
+from headgrid.stacks import Hierarchical, KeptKey, OfAllPasses, OfEachPass, SharedWeights
 from headgrid.training import SGD, Cosine, MultiStep
 
 EMBEDDING_AND_CLASSIFIER = (12 + 1) * 400 + (400 + 1) * 10
@@ -135,7 +136,8 @@ def test_corrected_presets_differ_from_the_published_in_what_was_wrong():
         model = published.model
         if isinstance(model, HierarchicalSANConfig):
             assert isinstance(model.form, AsPublished)
-            model = replace(model, form=Corrected())
+            assert model.stack == Hierarchical(SharedWeights(OfAllPasses()), KeptKey())
+            model = replace(model, form=Corrected(), stack=Hierarchical(SharedWeights(OfEachPass()), KeptKey()))
         if isinstance(model, ViTConfig):
             assert isinstance(model.class_token, RandomClassTokenConfig)
             model = replace(model, class_token=LearnedClassTokenConfig())

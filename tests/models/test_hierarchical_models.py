@@ -23,6 +23,7 @@ from headgrid.scores import ContentConfig, QueryPositionConfig
 from headgrid.stacks import (
     Hierarchical,
     KeptKey,
+    OfAllPasses,
     OwnKeys,
     OwnWeights,
     Plain,
@@ -72,7 +73,9 @@ FAMILIES = {
     "ha-san patchwise": _ha_san(PatchwiseAttentionConfig),
 }
 EVERY_FAMILY = pytest.mark.parametrize("family", FAMILIES)
-COMBINATIONS = pytest.mark.parametrize("weights", [SharedWeights(), OwnWeights()], ids=["shared", "own"])
+COMBINATIONS = pytest.mark.parametrize(
+    "weights", [SharedWeights(OfAllPasses()), OwnWeights()], ids=["shared", "own"]
+)
 KEYS = pytest.mark.parametrize("key", [KeptKey(), OwnKeys()], ids=["kept key", "own keys"])
 
 

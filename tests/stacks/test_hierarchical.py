@@ -30,6 +30,7 @@ from headgrid.stacks import (
     Hierarchical,
     HierarchicalStack,
     KeptKey,
+    OfAllPasses,
     OwnKeys,
     OwnWeights,
     PaperBlockConfig,
@@ -68,7 +69,7 @@ FAMILIES = {
     "san patchwise": _san(PatchwiseAttentionConfig),
 }
 WITHOUT_KEY = ("quadratic", "learned", "query-position")
-WEIGHTS, KEYS = (SharedWeights(), OwnWeights()), (KeptKey(), OwnKeys())
+WEIGHTS, KEYS = (SharedWeights(OfAllPasses()), OwnWeights()), (KeptKey(), OwnKeys())
 EVERY_FAMILY = pytest.mark.parametrize("family", FAMILIES)
 
 
@@ -244,9 +245,20 @@ def test_the_number_of_passes_is_free(family):
     stack.num_passes = 5
     output, attention = stack(pixels, record=True)
     assert len(attention) == 5
+    loaded = Hierarchical().build(FAMILIES[family], PASSES).double().eval()
+    loaded.load_state_dict(stack.state_dict())
+    loaded.num_passes = 5
+    assert torch.equal(loaded(pixels, record=True)[0], output)
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if "san" not in name])
+def test_a_stack_without_batch_norms_may_be_built_for_another_number_of_passes(family):
+    stack = _build(family, Hierarchical()).eval()
+    stack.num_passes = 5
     longer = Hierarchical().build(FAMILIES[family], 5).double().eval()
     longer.load_state_dict(stack.state_dict())
-    assert torch.equal(longer(pixels, record=True)[0], output)
+    pixels = _pixels()
+    assert torch.equal(longer(pixels)[0], stack(pixels)[0])
 
 
 def test_the_number_of_passes_is_fixed_where_weights_are_not_shared():

@@ -2,8 +2,9 @@
 
 Each row as it was published, in structure and recipe (its table 4; what that leaves out follows its code), and
 where its code has mistakes that matter, beside it the `-corrected` twin: the attention of HA-SAN sees normalised
-pixels, no parameter is idle, SANs are trained with random crops and flips as everything else, and the ViT learns
-its class token, which the report draws at random (in evaluation too; here it is zero then).
+pixels, no parameter is idle, each pass has running statistics of its own in the norms that the passes share, SANs
+are trained with random crops and flips as everything else, and the ViT learns its class token, which the report
+draws at random (in evaluation too; here it is zero then).
 
 The table compares unlike with unlike: hierarchical attention in the report's block with plain attention in the
 paper's, and of SAN two different networks. The like-for-like partners are `learned-content-report-block` for
@@ -28,6 +29,7 @@ from headgrid.experiments.report import learned_content_16_heads, learned_conten
 from headgrid.experiments.san import report_san_pairwise, report_san_patchwise
 from headgrid.layers import LearnedClassTokenConfig
 from headgrid.models import AsPublished, HierarchicalSANConfig, ViTConfig
+from headgrid.stacks import Hierarchical, KeptKey, OfAllPasses, SharedWeights
 from headgrid.training.schedule import Cosine
 
 TABLE = "reproduction report, table 3"
@@ -152,7 +154,8 @@ def report_san_pairwise_hierarchical_corrected() -> Experiment:
 
     Report: no number. Ours: not run in size paper yet.
 
-    `report-san-pairwise-hierarchical` with normalised input to its attention, no idle parameter, and crops.
+    `report-san-pairwise-hierarchical` with normalised input to its attention, no idle parameter,
+    running statistics of each pass, and crops.
     """
     corrected = hierarchical(report_san_pairwise_corrected(), name="report-san-pairwise-hierarchical-corrected")
     return _hierarchical_recipe(corrected, batch_size=40)
@@ -163,7 +166,8 @@ def report_san_patchwise_hierarchical_corrected() -> Experiment:
 
     Report: no number. Ours: not run in size paper yet.
 
-    `report-san-patchwise-hierarchical` with normalised input to its attention, no idle parameter, and crops.
+    `report-san-patchwise-hierarchical` with normalised input to its attention, no idle parameter,
+    running statistics of each pass, and crops.
     """
     corrected = hierarchical(report_san_patchwise_corrected(), name="report-san-patchwise-hierarchical-corrected")
     return _hierarchical_recipe(corrected, batch_size=100)
@@ -213,12 +217,13 @@ def _with_crops(experiment: Experiment, name: str) -> Experiment:
 
 
 def _as_published(experiment: Experiment, name: str) -> Experiment:
-    """The mistakes back in: attention on untouched pixels beside idle parameters, and flips alone."""
+    """The mistakes back in: untouched pixels beside idle parameters, norms that confuse the passes, flips alone."""
     assert isinstance(experiment.model, HierarchicalSANConfig)
+    stack = Hierarchical(SharedWeights(OfAllPasses()), KeptKey())
     return replace(
         experiment,
         name=name,
-        model=replace(experiment.model, form=AsPublished()),
+        model=replace(experiment.model, form=AsPublished(), stack=stack),
         data=Cifar10(augmentation=CropAndFlip(padding=0)),
     )
 

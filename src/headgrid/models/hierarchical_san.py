@@ -133,8 +133,8 @@ class HierarchicalSAN(nn.Module):
         second bottleneck in the third pass, whether or not the passes share it.
         """
         pixels = self.stem_norm(self.stem(self.pixel_concatenation(images)))
-        blocks, per_pass = list(self.stack.applied()), self.config.blocks_per_pass
-        if len(blocks) != per_pass * len(self.norms):
+        calls, per_pass = list(self.stack.calls()), self.config.blocks_per_pass
+        if len(calls) != per_pass * len(self.norms):
             raise ValueError(
                 f"the number of passes of this network cannot change: each of its {len(self.norms)} has a Linear "
                 f"and a norm of its own, and the stack was set to {self.stack.num_passes} passes"
@@ -142,8 +142,8 @@ class HierarchicalSAN(nn.Module):
         key, outputs = None, []
         for number, (transition, norm) in enumerate(zip(self.transitions, self.norms, strict=True)):
             pixels = transition(pixels)
-            for block in blocks[number * per_pass : (number + 1) * per_pass]:
-                pixels, attended = block(pixels, key, record)
+            for call in calls[number * per_pass : (number + 1) * per_pass]:
+                pixels, attended = call(pixels, key, record)
                 outputs.append(attended)
                 key = self.stack.key.for_next(key, attended.key)
             pixels = norm(pixels)

@@ -10,6 +10,7 @@ from headgrid.stacks.hierarchical import (
     Stack,
 )
 from headgrid.stacks.paper_block import PaperBlock, PaperBlockConfig
+from headgrid.stacks.pass_statistics import OfAllPasses, OfEachPass, PassStatistics
 from headgrid.stacks.plain import PlainStack
 from headgrid.stacks.pre_norm_block import PreNormBlock, PreNormBlockConfig
 from headgrid.stacks.report_block import ReportBlock, ReportBlockConfig
@@ -21,10 +22,13 @@ __all__ = [
     "Hierarchical",
     "HierarchicalStack",
     "KeptKey",
+    "OfAllPasses",
+    "OfEachPass",
     "OwnKeys",
     "OwnWeights",
     "PaperBlock",
     "PaperBlockConfig",
+    "PassStatistics",
     "Plain",
     "PlainStack",
     "PreNormBlock",

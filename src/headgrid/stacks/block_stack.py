@@ -1,9 +1,9 @@
 """What every stack is: blocks applied one after the other, and a choice of whose key they work on."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -45,11 +45,15 @@ class BlockStack(nn.Module, ABC, Generic[Output]):
     def applied(self) -> Iterable[nn.Module]:
         """The block of every application, in order."""
 
+    def calls(self) -> Iterable[Callable[..., Any]]:
+        """What is called for every application, in order: the blocks, unless a pass adds something of its own."""
+        return self.applied()
+
     def forward(self, pixels: Positions, record: bool = False) -> tuple[Positions, tuple[Output, ...]]:
         """The last block's pixels, and what the attention of each application gave."""
         outputs, key = [], None
-        for block in self.applied():
-            pixels, attended = block(pixels, key, record)
+        for call in self.calls():
+            pixels, attended = call(pixels, key, record)
             outputs.append(attended)
             key = self.key.for_next(key, attended.key)
         return pixels, tuple(outputs)

@@ -13,11 +13,13 @@ hierarchical attention is sharing weights, and both choices of key compute the s
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic
+from functools import partial
+from typing import Any, Generic
 
 from torch import nn
 
 from headgrid.stacks.block_stack import BlockStack, KeptKey, Output, OwnKeys
+from headgrid.stacks.pass_statistics import OfAllPasses, OfEachPass
 from headgrid.stacks.plain import PlainStack
 
 MakeBlock = Callable[[int, bool], nn.Module]
@@ -27,6 +29,9 @@ MakeBlock = Callable[[int, bool], nn.Module]
 @dataclass(frozen=True)
 class SharedWeights:
     """One block serves all passes, whose number is free, also after training."""
+
+    statistics: OfEachPass | OfAllPasses = field(default_factory=OfEachPass)
+    """Whose running statistics the batch norms of the block have, if it has any."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class Hierarchical:
                 (make_block(number, own_keys or number == 0) for number in range(num_blocks)), self.key
             )
         shared = [make_block(number, own_keys or number == 0) for number in range(blocks_per_pass)]
-        return HierarchicalStack(shared, num_passes, self.key)
+        return HierarchicalStack(shared, num_passes, self.key, self.weights.statistics)
 
 
 Stack = Plain | Hierarchical
@@ -75,10 +80,17 @@ class HierarchicalStack(BlockStack[Output], Generic[Output]):
     compare by name. Parameters exist once and are named after ``shared``.
     """
 
-    def __init__(self, shared: Sequence[nn.Module], num_passes: int, key: KeptKey | OwnKeys) -> None:
+    def __init__(
+        self,
+        shared: Sequence[nn.Module],
+        num_passes: int,
+        key: KeptKey | OwnKeys,
+        statistics: OfEachPass | OfAllPasses,
+    ) -> None:
         super().__init__(key)
         self.shared = nn.ModuleList(shared)
         self.num_passes = num_passes
+        self.statistics = nn.ModuleList(nn.ModuleList(statistics.build(block, num_passes)) for block in shared)
 
     @property
     def num_passes(self) -> int:
@@ -98,3 +110,11 @@ class HierarchicalStack(BlockStack[Output], Generic[Output]):
 
     def applied(self) -> Iterable[nn.Module]:
         return [*self.shared] * self.num_passes
+
+    def calls(self) -> Iterable[Callable[..., Any]]:
+        """The blocks, with the statistics of each pass. Passes beyond those of training have those of the last."""
+        return [
+            partial(of_block[min(number, len(of_block)) - 1], block) if number and len(of_block) else block  # type: ignore[arg-type]
+            for number in range(self.num_passes)
+            for block, of_block in zip(self.shared, self.statistics, strict=True)  # type: ignore[arg-type]
+        ]
