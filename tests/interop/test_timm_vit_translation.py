@@ -69,7 +69,9 @@ def test_positions_are_resized_for_other_images(class_token, image_size):
 def test_positions_that_could_be_two_things():
     """Sixteen: of a class token and 3 x 5 patches, or of 4 x 4 patches. Ten are a class token and 3 x 3 patches."""
     state = _state(grid=(4, 4), class_position=False)
-    with pytest.raises(ValueError, match=r"16 positions: .* a class token and of 3 x 5 patches, or of 4 x 4 patches"):
+    with pytest.raises(
+        ValueError, match=r"16 positions: .* a class token and of 3 x 5 patches, or of 4 x 4 patches"
+    ):
         translate(state, num_heads=2, image_size=(12, 20))
     model = resize_tables(translate(state, num_heads=2), (12, 20))
     assert torch.equal(model.positions.class_tokens, torch.zeros(1, 12, dtype=torch.float64))
