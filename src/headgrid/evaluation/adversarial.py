@@ -157,9 +157,8 @@ class Attack:
                         "leave the attacks out, or let the model compute without torch.no_grad"
                     )
                 (gradient,) = torch.autograd.grad(loss, change)
-            # Where a model overflows there is no direction, and the image stays where it is.
-            direction = gradient.nan_to_num(nan=0.0).sign()
-            change = change.detach() + config.goal.sign * config.step_size * direction
+            # Where a model overflows the gradient is nan, its sign for torch 0, and the image stays where it is.
+            change = change.detach() + config.goal.sign * config.step_size * gradient.sign()
             change = change.clamp(lowest, highest)
             if after_step is not None:
                 after_step()
