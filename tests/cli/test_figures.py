@@ -79,6 +79,8 @@ def test_all_figures_of_a_run(headgrid: Headgrid, quadratic_run, monkeypatch):
     assert {*expected, "centers-animation.gif"} <= drawn
     for path in folder.iterdir():
         assert path.stem in ended.out
+        if path.suffix == ".mp4":  # beside the GIF, where ffmpeg is installed
+            continue
         with Image.open(path) as image:
             assert len(np.unique(image.convert("L"))) > 3  # something is drawn
     with Image.open(folder / "centers-animation.gif") as animation:
