@@ -27,7 +27,7 @@ from headgrid.cli.output import print_table
 from headgrid.evaluation.accuracy import Precision, autocast
 from headgrid.experiments import Experiment, Size, hierarchical, initial_model, make_experiment
 from headgrid.experiments.sizes import SIZES
-from headgrid.stacks import KeptKey, OwnKeys, OwnWeights, SharedWeights
+from headgrid.study.hierarchical_attention import COMBINATIONS
 
 MODELS = (
     "learned-content",
@@ -35,12 +35,6 @@ MODELS = (
     "report-san-patchwise-hierarchical-corrected",
     "report-vit-corrected",
 )
-COMBINATIONS = {
-    "plain": (OwnWeights(), OwnKeys()),
-    "hierarchical": (SharedWeights(), KeptKey()),
-    "shared weights alone": (SharedWeights(), OwnKeys()),
-    "kept key alone": (OwnWeights(), KeptKey()),
-}
 
 
 @dataclass(frozen=True)
