@@ -257,6 +257,15 @@ def test_wide_heads_stay_attention():
     )
 
 
+def test_scores_that_are_no_numbers_stay_attention():
+    layer = LAYERS["quadratic"]()
+    with torch.no_grad():
+        layer.score.terms[0].spreads[0] = float("nan")
+    found = attention_to_convolution(layer, 1e-3)
+    assert found.certificate is None
+    assert found.module is layer
+
+
 def test_content_stays_attention():
     config = MultiheadAttentionConfig(
         num_heads=4, scores=(QuadraticConfig(), ContentConfig()), dropout=DropoutPerImage(0.0)

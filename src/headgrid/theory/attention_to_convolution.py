@@ -74,7 +74,7 @@ def attention_to_convolution(
     except ValueError as error:
         return Compilation(layer, None, str(error))
     found = smallest_footprint(scores, tolerance)
-    if found.missed.max() > tolerance:
+    if not found.keeps(tolerance):
         return Compilation(
             layer,
             None,

@@ -26,6 +26,11 @@ class Footprint:
     def size(self) -> int:
         return self.num_rows * self.num_columns
 
+    @property
+    def cost(self) -> tuple[int, int]:
+        """Its size and, among equals, how far it is from a square."""
+        return self.size, abs(self.num_rows - self.num_columns)
+
     def interior(self, height: int, width: int) -> tuple[slice, slice]:
         """The rows and columns of the query pixels whose whole footprint lies on the grid; may be empty."""
         rows = _inside(self.first_row, self.num_rows, height)
@@ -59,6 +64,10 @@ class FootprintOfHeads:
     missed: Float[Tensor, "n"]
     """The largest share of a head's attention that lies outside, over all queries of the interior."""
 
+    def keeps(self, tolerance: float) -> bool:
+        """Whether no head misses more; not where scores are NaN, either."""
+        return bool((self.missed <= tolerance).all())
+
 
 def smallest_footprint(scores: Float[Tensor, "n shift_rows shift_columns"], tolerance: float) -> FootprintOfHeads:
     """The smallest footprint, up to half the grid in each direction, that leaves out at most ``tolerance``.
@@ -70,31 +79,50 @@ def smallest_footprint(scores: Float[Tensor, "n shift_rows shift_columns"], tole
         raise ValueError(f"the tolerance is a share of attention between 0 and 1, got {tolerance}")
     height, width = ((length + 1) // 2 for length in scores.shape[1:])
     seen = _sums(_sums(scores, 1, height), 2, width).flip(1, 2)  # log Z(q)
-    by_rows = {
-        rows: (_sums(scores, 1, rows), _largest_over_interior(seen, 1, rows))
-        for rows in range(1, max(1, height // 2) + 1)
-    }
-    best: tuple[float, FootprintOfHeads] | None = None
-    sizes = [(rows, columns) for rows in by_rows for columns in range(1, max(1, width // 2) + 1)]
-    for rows, columns in sorted(sizes, key=lambda size: (size[0] * size[1], abs(size[0] - size[1]))):
-        in_rows, most_in_rows = by_rows[rows]
-        inside, most = _sums(in_rows, 2, columns), _largest_over_interior(most_in_rows, 2, columns)
-        missed = -torch.expm1(inside - most)
-        worst = missed.amax(dim=0)
-        row, column = divmod(int(worst.argmin()), worst.shape[1])
-        left_out = float(worst[row, column])
-        if best is None or left_out < best[0] or left_out <= tolerance:
-            within = scores[:, row : row + rows, column : column + columns]
-            found = FootprintOfHeads(
-                footprint=Footprint(row - (height - 1), column - (width - 1), rows, columns),
-                weights=torch.softmax(within.flatten(1), dim=1).view_as(within),
-                missed=missed[:, row, column].clamp(min=0),
-            )
-            best = left_out, found
-        if left_out <= tolerance:
+    most_rows, most_columns = max(1, height // 2), max(1, width // 2)
+    best = _best_place(scores, *_by_rows(scores, seen, most_rows), most_rows, most_columns)
+    if not best.keeps(tolerance):
+        return best  # whatever a smaller one holds, this one holds as well
+    # A footprint around another holds more, and is whole for fewer queries. So the more rows there are, the fewer
+    # columns are needed: a walk along the edge of what is enough meets every candidate.
+    columns = most_columns
+    for rows in range(1, most_rows + 1):
+        if rows > best.footprint.size:
             break
-    assert best is not None
-    return best[1]
+        by_rows = _by_rows(scores, seen, rows)
+        while columns > 0:
+            found = _best_place(scores, *by_rows, rows, columns)
+            if not found.keeps(tolerance):
+                break
+            best = min(best, found, key=lambda heads: heads.footprint.cost)
+            columns -= 1
+    return best
+
+
+def _by_rows(scores: Tensor, seen: Tensor, rows: int) -> tuple[Tensor, Tensor]:
+    """What footprints of so many rows need of each column."""
+    return _sums(scores, 1, rows), _largest_over_interior(seen, 1, rows)
+
+
+def _best_place(
+    scores: Float[Tensor, "n shift_rows shift_columns"],
+    in_rows: Tensor,
+    most_in_rows: Tensor,
+    rows: int,
+    columns: int,
+) -> FootprintOfHeads:
+    """The footprint of this size that leaves out least of the head that it suits worst."""
+    inside, most = _sums(in_rows, 2, columns), _largest_over_interior(most_in_rows, 2, columns)
+    missed = -torch.expm1(inside - most)
+    worst = missed.amax(dim=0)
+    row, column = divmod(int(worst.argmin()), worst.shape[1])
+    within = scores[:, row : row + rows, column : column + columns]
+    height, width = ((length + 1) // 2 for length in scores.shape[1:])
+    return FootprintOfHeads(
+        footprint=Footprint(row - (height - 1), column - (width - 1), rows, columns),
+        weights=torch.softmax(within.flatten(1), dim=1).view_as(within),
+        missed=missed[:, row, column].clamp(min=0),
+    )
 
 
 def _sums(scores: Float[Tensor, "n rows columns"], axis: int, length: int) -> Float[Tensor, "n _ _"]:
