@@ -39,7 +39,9 @@ def test_wider_encodings_and_keys_change_nothing():
     [
         ({"encoding_size": 2}, "D_p >= 3 numbers for shifts of 2 coordinates, got D_p = 2"),
         ({"encoding_size": 4, "key_size": 3}, "D_k >= D_p: got D_k = 3 and D_p = 4"),
-        ({"sharpness": 0.0}, "sharpness of a head must be positive, got 0.0"),
+        ({"sharpness": 0.0}, "sharpness of a head must be positive and finite, got 0.0"),
+        ({"sharpness": float("nan")}, "must be positive and finite, got nan"),
+        ({"sharpness": float("inf")}, "must be positive and finite, got inf"),
         ({"dtype": torch.int64}, "no floating point type"),
     ],
 )

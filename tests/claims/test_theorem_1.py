@@ -68,7 +68,7 @@ def test_the_bound_holds_at_every_sharpness(sharpness):
         ({"num_heads": 8}, r"N_h = K_h \* K_w heads: a 3 x 3 kernel takes 9, got 8"),
         ({"encoding_size": 2}, "D_p >= 3 numbers"),
         ({"head_dim": 3}, "D_h = 3 express"),
-        ({"sharpness": -1.0}, "must be positive, got -1.0"),
+        ({"sharpness": -1.0}, "must be positive and finite, got -1.0"),
     ],
 )
 def test_hypotheses_are_checked(options, message):

@@ -27,5 +27,5 @@ def test_grid_centres_are_the_shifts_of_a_kernel():
 def test_grid_centres_refuse_what_is_no_grid():
     with pytest.raises(ValueError, match="K x K grid need a square number of heads, got 8"):
         GridCenters().centers(8)
-    with pytest.raises(ValueError, match="sharpness of a head must be positive, got -1"):
+    with pytest.raises(ValueError, match="sharpness of a head must be positive and finite, got -1"):
         GridCenters(-1.0).spreads(9)

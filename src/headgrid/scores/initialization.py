@@ -43,8 +43,8 @@ class GridCenters:
         return kernel_shifts((side, side)).to(torch.get_default_dtype())
 
     def spreads(self, num_heads: int) -> Float[Tensor, "n"]:
-        if self.sharpness <= 0:
-            raise ValueError(f"the sharpness of a head must be positive, got {self.sharpness}")
+        if not 0 < self.sharpness < math.inf:
+            raise ValueError(f"the sharpness of a head must be positive and finite, got {self.sharpness}")
         return torch.full((num_heads,), math.sqrt(2 * self.sharpness))
 
     def spread_matrices(self, num_heads: int) -> Float[Tensor, "n 2 2"]:

@@ -40,7 +40,7 @@ def initialize_from_convolution(
     rows, columns = kernel.shape[2:]
     _check_shapes(layer, source, rows * columns)
     sharpness = exact_sharpness(layer.mixing.weight.dtype) if sharpness is None else sharpness
-    mass_off_center(sharpness)  # refuses what is not positive
+    mass_off_center(sharpness)  # refuses what is not positive and finite
 
     score = _position_score(layer)
     score.centers.copy_(kernel_shifts((rows, columns), dilation))

@@ -42,8 +42,8 @@ def mass_off_center(sharpness: float, num_axes: int = 2) -> float:
     infinite axis they sum to ``theta = 1 + 2 sum_k exp(-alpha k^2)``, on a finite one to less. The centre keeps
     ``theta^-1`` of each axis. Exact arithmetic is assumed.
     """
-    if sharpness <= 0:
-        raise ValueError(f"the sharpness of a head must be positive, got {sharpness}")
+    if not 0 < sharpness < math.inf:
+        raise ValueError(f"the sharpness of a head must be positive and finite, got {sharpness}")
     rivals, distance = 0.0, 1
     while (weight := math.exp(-sharpness * distance**2)) > 1e-18 * rivals:
         rivals, distance = rivals + 2 * weight, distance + 1
@@ -107,7 +107,7 @@ def lemma_2(
             f"D_p = {encoding_size}"
         )
     sharpness = exact_sharpness(dtype) if sharpness is None else sharpness
-    mass_off_center(sharpness)  # refuses what is not positive
+    mass_off_center(sharpness)  # refuses what is not positive and finite
     targets = quadratic_target(shifts.to(dtype), torch.full((num_heads,), sharpness, dtype=dtype))
     return PositionScores(
         shifts=shifts,

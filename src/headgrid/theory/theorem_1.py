@@ -66,7 +66,7 @@ def express(
     """One quadratic head per shift of the kernel, with the given matrices or with the kernel's own."""
     kernel = planar_kernel(convolution)
     sharpness = exact_sharpness(kernel.dtype) if sharpness is None else sharpness
-    mass_off_center(sharpness)  # refuses what is not positive
+    mass_off_center(sharpness)  # refuses what is not positive and finite
     shifts = kernel_shifts((kernel.shape[2], kernel.shape[3]), planar(convolution.dilation, 1), kernel.device)
     config = MultiheadAttentionConfig(
         num_heads=len(shifts),
