@@ -82,9 +82,12 @@ def test_resume_without_a_run_starts_one_where_a_preset_is_named(headgrid: Headg
         (("--device", "cuda:99"), "cuda:99 was asked for"),
         (("--device", "gpu"), "there is no device 'gpu'"),
         (("--threads", "0"), "number of threads must be at least 1"),
+        (("--threads", "100000"), "number of threads must be at least 1 and at most 1024, but is 100000"),
+        (("--model.num-classes", "5"), "the model was made for num_classes 5 and the images of embedded have 10"),
+        (("--model.image-size", "16", "24"), "for image_size (16, 24) and the images of embedded have (32, 32)"),
     ],
 )
-def test_machines(headgrid: Headgrid, tmp_path: Path, words: tuple[str, ...], message: str):
+def test_mistakes_that_leave_no_run_folder(headgrid: Headgrid, tmp_path: Path, words: tuple[str, ...], message: str):
     ended = headgrid("train", *TINY[:-2], *words)
     assert ended.code == 2
     assert message in ended.err

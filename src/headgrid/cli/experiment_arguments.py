@@ -61,6 +61,9 @@ class ExperimentArguments:
 
 HELP = ("-h", "--help")
 
+OF_THE_DATA = ("image_size", "num_channels", "num_classes")
+"""Fields of a model that follow its data."""
+
 Arguments = TypeVar("Arguments", bound=ExperimentArguments)
 
 
@@ -120,7 +123,10 @@ def parse_experiment(
     request = request_type(kind, chosen)
     parsed = tyro.cli(request, args=words, prog=prog, config=(tyro.conf.AvoidSubcommands,))
     experiment = replace(chosen, model=parsed.model, training=parsed.training, heads=parsed.heads)
-    experiment = experiment if parsed.data == chosen.data else for_data(experiment, parsed.data)
+    if parsed.data != chosen.data:
+        # What the command line says about the model's images stays, and is compared with the data before training.
+        said = any(getattr(parsed.model, name) != getattr(chosen.model, name) for name in OF_THE_DATA)
+        experiment = replace(experiment, data=parsed.data) if said else for_data(experiment, parsed.data)
     return without_lost_parts(base, experiment)
 
 

@@ -55,8 +55,8 @@ class Experiment:
     """The weights that the training begins with; without, random ones."""
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise ValueError(f"seed must not be negative, but is {self.seed}")
+        if not 0 <= self.seed < 2**64:
+            raise ValueError(f"seed must not be negative, and below 2 ** 64, but is {self.seed}")
 
     @property
     def title(self) -> str:

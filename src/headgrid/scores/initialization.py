@@ -19,6 +19,11 @@ class RandomCenters:
     spread_std: float = 0.01
     """Standard deviation of the noise added to the spread 1 (to the identity matrix if generalized)."""
 
+    def __post_init__(self) -> None:
+        for name in ("center_std", "spread_std"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be a number from 0 on, got {getattr(self, name)}")
+
     def centers(self, num_heads: int) -> Float[Tensor, "n 2"]:
         return self.center_std * torch.randn(num_heads, 2)
 

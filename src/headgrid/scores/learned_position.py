@@ -19,6 +19,10 @@ class LearnedPositionConfig:
     bias: bool = False
     """Whether each head adds a bias per axis (the report's code does; the softmax does not see it)."""
 
+    def __post_init__(self) -> None:
+        if self.size_per_axis is not None and self.size_per_axis < 1:
+            raise ValueError(f"size_per_axis must be at least 1, got {self.size_per_axis}")
+
     def build(self, shape: HeadShape) -> "LearnedPositionScore":
         size = shape.dim if self.size_per_axis is None else self.size_per_axis
         return LearnedPositionScore(shape.num_heads, size, shape.grid, self.bias)

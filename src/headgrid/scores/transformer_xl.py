@@ -25,6 +25,10 @@ class TransformerXLConfig:
     encoding_size: int | None = None
     """D_p, the width of r_delta; as wide as a pixel if not given."""
 
+    def __post_init__(self) -> None:
+        if self.encoding_size is not None and self.encoding_size < 1:
+            raise ValueError(f"encoding_size must be at least 1, got {self.encoding_size}")
+
     def build(self, shape: HeadShape) -> "TransformerXLScore":
         size = shape.dim if self.encoding_size is None else self.encoding_size
         return TransformerXLScore(shape.num_heads, shape.head_dim, size, self.encoding.build(size, shape.grid))

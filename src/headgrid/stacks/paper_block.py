@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from headgrid.attention import AttentionOutput, BlockAttentionConfig
 from headgrid.axes import Pixels
 from headgrid.layers import Activation, FeedForward
+from headgrid.stacks.block_checks import check_block
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,9 @@ class PaperBlockConfig:
     """Dropout after the attention and after the feed-forward part."""
     norm_epsilon: float = 1e-12
     """Epsilon of the layer norms."""
+
+    def __post_init__(self) -> None:
+        check_block(self.hidden_dim, self.norm_epsilon, self.dropout)
 
     def build(
         self, attention: BlockAttentionConfig, dim: int, grid: tuple[int, int], own_key: bool = True

@@ -9,6 +9,7 @@ from headgrid.attention import BlockTokenAttentionConfig, TokenAttentionOutput
 from headgrid.axes import Tokens
 from headgrid.geometry import TokenLayout
 from headgrid.layers import Activation, FeedForward
+from headgrid.stacks.block_checks import check_block
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,9 @@ class PreNormBlockConfig:
     """Dropout at the end of both branches."""
     norm_epsilon: float = 1e-6
     """Epsilon of the layer norms."""
+
+    def __post_init__(self) -> None:
+        check_block(self.hidden_dim, self.norm_epsilon, self.dropout)
 
     def build(
         self, attention: BlockTokenAttentionConfig, dim: int, layout: TokenLayout, own_key: bool = True

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from headgrid.attention import AttentionOutput, BlockAttentionConfig
 from headgrid.axes import Pixels
 from headgrid.layers import Activation, FeedForward
+from headgrid.stacks.block_checks import check_block
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,9 @@ class ReportBlockConfig:
     """Activation of the feed-forward part."""
     norm_epsilon: float = 1e-5
     """Epsilon of the layer norms."""
+
+    def __post_init__(self) -> None:
+        check_block(self.hidden_dim, self.norm_epsilon)
 
     def build(
         self, attention: BlockAttentionConfig, dim: int, grid: tuple[int, int], own_key: bool = True

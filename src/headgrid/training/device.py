@@ -31,12 +31,18 @@ def choose_device(name: str = "auto", local_rank: int = 0) -> torch.device:
     return torch.device(kind)
 
 
+MOST_THREADS = 1024
+"""More than any machine has a use for; with 100,000 torch ends the program without a word."""
+
+
 def set_num_threads(num_threads: int | None) -> None:
     """Let torch compute with this many threads; none leaves its own choice."""
     if num_threads is None:
         return
-    if num_threads < 1:
-        raise ValueError(f"the number of threads must be at least 1, but is {num_threads}")
+    if not 1 <= num_threads <= MOST_THREADS:
+        raise ValueError(
+            f"the number of threads must be at least 1 and at most {MOST_THREADS}, but is {num_threads}"
+        )
     torch.set_num_threads(num_threads)
 
 

@@ -4,6 +4,7 @@ The paper decays every weight, norms and biases included, except the centers and
 pulling these towards zero would move every head to its query pixel and flatten it.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -12,10 +13,10 @@ from torch import nn
 
 
 def _check(learning_rate: float, weight_decay: float) -> None:
-    if not learning_rate > 0:
-        raise ValueError(f"learning_rate must be above 0, but is {learning_rate}")
-    if weight_decay < 0:
-        raise ValueError(f"weight_decay must not be negative, but is {weight_decay}")
+    if not 0 < learning_rate < math.inf:
+        raise ValueError(f"learning_rate must be above 0, and finite, but is {learning_rate}")
+    if not 0 <= weight_decay < math.inf:
+        raise ValueError(f"weight_decay must be a number from 0 on, but is {weight_decay}")
 
 
 @dataclass(frozen=True)
