@@ -11,6 +11,7 @@ from headgrid.attention import (
     AllDifferent,
     AllShared,
     Concatenation,
+    ConstantGamma,
     DotProduct,
     GammaConfig,
     HadamardProduct,
@@ -164,6 +165,12 @@ def test_pairwise_attention_without_positions_is_a_set_operator():
     layer = _layer(replace(SMALL, position=NoPosition()))
     pixels = torch.randn(2, 4, 5, 5).double()
     torch.testing.assert_close(layer(pixels.transpose(1, 2)).values, layer(pixels).values.transpose(1, 2))
+
+
+def test_a_constant_gamma_begins_as_a_mean():
+    layer = replace(SMALL, gamma=GammaConfig(start=ConstantGamma())).build(5, 3, 6)
+    attended = layer(torch.randn(2, 3, 4, 5), record=True)
+    torch.testing.assert_close(attended.weights, torch.full((2, 3, 3, 4, 9), 1 / 9))
 
 
 def test_autocast():

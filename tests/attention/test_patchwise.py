@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+import torch.nn.functional as F
 from vector_attention_loops import patchwise_loop
 
 from footprint_loops import random_footprint
@@ -10,9 +11,11 @@ from headgrid.attention import (
     AllDifferent,
     AllShared,
     CliqueProduct,
+    ConstantGamma,
     GammaConfig,
     PatchConcatenation,
     PatchwiseAttentionConfig,
+    RandomGamma,
     SharedPhiPsi,
     StarProduct,
 )
@@ -123,6 +126,33 @@ def test_a_kept_key_replaces_the_own(record):
     torch.testing.assert_close(other.values, patchwise_loop(_layer(SMALL), pixels.flip(1), kept)[0])
     (gradient,) = torch.autograd.grad(other.values.square().sum(), kept)
     assert gradient.abs().min() > 0
+
+
+@pytest.mark.parametrize("num_layers", [1, 2, 3])
+@pytest.mark.parametrize("relation", [StarProduct(), CliqueProduct(), PatchConcatenation()])
+def test_a_constant_gamma_begins_as_a_convolution_with_one_filter_for_each_group(relation, num_layers):
+    layers = []
+    for start in (RandomGamma(), ConstantGamma()):
+        torch.manual_seed(0)
+        layers.append(replace(SMALL, relation=relation, gamma=GammaConfig(num_layers, start=start)).build(5, 3, 6))
+    usual, constant = layers
+    last = f"gamma.layers.{num_layers - 1}.linear.weight"
+    for name, value in usual.state_dict().items():
+        expected = torch.zeros_like(value) if name == last else value
+        assert torch.equal(constant.state_dict()[name], expected), name
+
+    pixels = torch.randn(2, 6, 7, 5)
+    attended = constant(pixels, record=True)
+    bias = constant.gamma.layers[-1].linear.bias.unflatten(0, (9, 3))  # position of the footprint, group
+    torch.testing.assert_close(attended.weights, bias.T[None, :, None, None].expand(2, 3, 6, 7, 9))
+    filters = bias.T.repeat(2, 1).view(6, 1, 3, 3)  # channel c belongs to group c mod 3
+    values = F.pad(constant.beta(pixels).movedim(-1, 1), (1, 1, 1, 1), mode="reflect")
+    torch.testing.assert_close(attended.values, F.conv2d(values, filters, groups=6).movedim(1, -1))
+
+    constant(pixels).values.square().sum().backward()
+    gradient = constant.get_parameter(last).grad
+    assert gradient is not None
+    assert gradient.abs().max() > 0
 
 
 def test_autocast():

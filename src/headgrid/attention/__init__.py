@@ -3,7 +3,7 @@
 from headgrid.attention.attention_output import AttentionOutput
 from headgrid.attention.dropout import DropoutPerBatch, DropoutPerImage
 from headgrid.attention.footprint_attention_output import FootprintAttentionOutput
-from headgrid.attention.gamma import Gamma, GammaConfig
+from headgrid.attention.gamma import ConstantGamma, Gamma, GammaConfig, RandomGamma
 from headgrid.attention.gated import GatedPositionalAttention, GatedPositionalAttentionConfig
 from headgrid.attention.headless import (
     HeadlessAttention,
@@ -60,6 +60,7 @@ __all__ = [
     "BlockTokenAttentionConfig",
     "CliqueProduct",
     "Concatenation",
+    "ConstantGamma",
     "DotProduct",
     "DropoutPerBatch",
     "DropoutPerImage",
@@ -87,6 +88,7 @@ __all__ = [
     "PatchwiseAttentionConfig",
     "ProjectedValues",
     "QueryPixels",
+    "RandomGamma",
     "RelativePosition",
     "SharedPhiPsi",
     "SplitHeads",

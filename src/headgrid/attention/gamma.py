@@ -1,11 +1,32 @@
 """gamma, the mapping of vector attention: from a relation delta to one number per group of channels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from headgrid.layers import NormalizedLinear
+
+
+@dataclass(frozen=True)
+class RandomGamma:
+    """All layers begin with random weights, as in the official code."""
+
+    def prepare(self, last: nn.Linear) -> None:
+        """Leaves the last layer as torch made it."""
+
+
+@dataclass(frozen=True)
+class ConstantGamma:
+    """The last layer's weights begin at zero: alpha begins as its bias, the same for all pixels and images.
+
+    Patchwise weights have no softmax: an image of high contrast gets large weights on large values, and larger ones
+    in the next block. With random weights a few images of a batch soon outshine all others (see
+    `docs/concepts/vector-attention.md`); beginning like a convolution, the network learns how far to go.
+    """
+
+    def prepare(self, last: nn.Linear) -> None:
+        nn.init.zeros_(last.weight)
 
 
 @dataclass(frozen=True)
@@ -18,6 +39,8 @@ class GammaConfig:
     """Width between the layers; by default the relation's (pairwise) or the number of groups (patchwise)."""
     width_factor: float = 1.0
     """What that default is multiplied by, and rounded; layers of all sizes become wider or narrower alike."""
+    start: RandomGamma | ConstantGamma = field(default_factory=RandomGamma)
+    """What the last layer is before training."""
 
     def __post_init__(self) -> None:
         if self.num_layers < 1:
@@ -47,6 +70,9 @@ class Gamma(nn.Module):
             NormalizedLinear(width, widths[layer + 1], bias=layer == config.num_layers - 1)
             for layer, width in enumerate(widths[:-1])
         )
+        last = self.layers[-1]
+        assert isinstance(last, NormalizedLinear)
+        config.start.prepare(last.linear)
 
     def forward(self, delta: Float[Tensor, "*n c"], record: bool = False) -> Float[Tensor, "*n c_out"]:
         return self.after_first(self.first(delta, record), record)
