@@ -21,17 +21,16 @@ def test_the_papers_table_is_that_of_the_slides(shared_dir: Path):
     assert {name.strip(): [cell.strip() for cell in cells] for name, *cells in rows} == printed
 
 
-AS_PRINTED = {("53.7", "24.5")}
-"""A drop that is none: the paper has 78.0 without rotation."""
+MISPRINTED = "SAN15-patch."
+"""Its drops are printed as from 78.2, and its accuracy as 78.0."""
 
 
 def test_drops_are_differences():
     rows = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if re.match(r"\| (SAN|ResNet)", line)]
     assert len(rows) == 9 + 3
     for row in rows:
-        upright = float(re.findall(r"\| (\d+\.\d) \|", row)[0])
+        upright = float(re.findall(r"\| (\d+\.\d) \|", row)[0]) + (0.2 if MISPRINTED in row else 0)
         cells = re.findall(r"(\d+\.\d) \((\d+\.\d)\)", row)
         assert len(cells) in (4, 6)
         for now, drop in cells:
-            is_difference = abs(upright - float(now) - float(drop)) < 0.11  # of rounded numbers
-            assert is_difference != ((now, drop) in AS_PRINTED), row
+            assert abs(upright - float(now) - float(drop)) < 0.11, row  # of rounded numbers
