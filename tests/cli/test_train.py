@@ -87,7 +87,9 @@ def test_resume_without_a_run_starts_one_where_a_preset_is_named(headgrid: Headg
         (("--model.image-size", "16", "24"), "for image_size (16, 24) and the images of embedded have (32, 32)"),
     ],
 )
-def test_mistakes_that_leave_no_run_folder(headgrid: Headgrid, tmp_path: Path, words: tuple[str, ...], message: str):
+def test_mistakes_that_leave_no_run_folder(
+    headgrid: Headgrid, tmp_path: Path, words: tuple[str, ...], message: str
+):
     ended = headgrid("train", *TINY[:-2], *words)
     assert ended.code == 2
     assert message in ended.err
